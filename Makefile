@@ -5,7 +5,7 @@ ARGS ?=
 EXTRAS ?=
 bin = .venv/bin
 
-.PHONY: install reproduce test lint style docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-interop bench-baselines bench-devices bench-split chaos faults audit dist clean
+.PHONY: install reproduce test check lint style docs bench bench-grid bench-agent bench-bonuses bench-atari bench-gym bench-interop bench-baselines bench-devices chaos faults audit dist clean
 
 install: .venv/.installed
 ifneq ($(strip $(EXTRAS)),)
@@ -36,6 +36,10 @@ test: style
 	$(bin)/python -m pytest --numprocesses 2 --dist loadfile $(ARGS); tests=$$?; \
 	wait $$types || { echo "mypy has found errors, which are printed above; alone: make lint" >&2; exit 1; }; \
 	exit $$tests
+
+# The same without the tests that take long: for the person who edits.
+check: override ARGS += -m "not long"
+check: test
 
 lint: style
 	$(bin)/mypy
@@ -82,10 +86,6 @@ bench-baselines: .venv/.developer
 bench-devices: .venv/.developer
 	$(bin)/python benchmarks/devices.py $(ARGS)
 
-# How training scales with --devices.
-bench-split: .venv/.developer
-	$(bin)/python benchmarks/devices_split.py $(ARGS)
-
 # Kills, damage, hostile files and wild command lines, in less than five minutes. All of it, in hours: make chaos ARGS="--seed 0"
 chaos: .venv/.developer
 	$(bin)/python benchmarks/chaos.py $(or $(ARGS),--quick)
@@ -97,7 +97,9 @@ faults: .venv/.developer
 # The dependencies in the CycloneDX format, in build/, and their known vulnerabilities, where the data can be reached.
 audit: .venv/.developer
 	$(bin)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[audit]'
-	$(bin)/python benchmarks/audit.py
+	mkdir -p build
+	$(bin)/python -m cyclonedx_py environment --pyproject pyproject.toml --output-reproducible --output-file build/dependencies.cdx.json $(bin)/python
+	$(bin)/python -m pip_audit --requirement constraints.txt --no-deps --disable-pip
 
 # The sdist and the wheel for publication: dist/.
 dist: .venv/.developer

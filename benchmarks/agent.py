@@ -10,8 +10,6 @@ What is measured:
 - *Cost of the bonuses.* The same trainer with four methods. Then one seed on one core (or on the GPU): rollout and
   update of each method, compiled and timed separately. The costs of the parts are differences between methods, as
   shares of the whole update; the compiler may share work between parts, so they are approximate.
-- *All actions at once.* The bonus vector of a state, compared with one error per action, as separate calls and as one
-  batch of all pairs, for 1,024 states.
 
 The agents of all programs have the same seeds. Compile time is the first call minus the second, without a cache on
 disk. The rows of a table are measured in turn, one block of calls per round, so that other load on the machine affects
@@ -26,7 +24,6 @@ from statistics import median
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 import optax
 import plain_grid
 from common import machine, measure, ratio, table, timed, wide_console
@@ -37,24 +34,17 @@ from action_balance.agent import learner, update
 from action_balance.agent.context import AgentContext
 from action_balance.agent.rollout import rollout
 from action_balance.agent.state import Params, TrainState
-from action_balance.bonuses.distillation import Distillation
 from action_balance.config.agent import AgentConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.devices import use_all_cores
 from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.envs.grid.config import GridConfig
-from action_balance.machine import cores
-from action_balance.nets.bonus import BonusNet
-
-#: Targets: steps/s with several seeds on two cores, steps/s on one GPU with many environments, speed-up over the host.
-SEEDS_RATE, SEEDS_CORES, GPU_RATE, GPU_NAME, GPU_ENVS, TIMES_HOST = 50_000, 2, 5e6, "H200", 1_024, 10.0
 
 #: Environments of the wide rows on a GPU.
 WIDE = (1_024, 4_096, 8_192, 16_384)
 
 AGENT = AgentConfig()
 METHODS = ("ppo", "rnd", "action-balance", "action-balance-rnd")
-STATES = 1_024
 
 
 @dataclass(frozen=True)
@@ -181,7 +171,7 @@ def show_training(console: Console, rows: dict[str, Program], effort: Effort) ->
     seconds = rows[f"fused, {count_seeds(most)}"].init_seconds
     console.print(f"Initialising {most} seeds: {seconds:.1f} s for compilation, networks and random agents.")
     against = table(
-        f"Compared with the host-stepped loop of one seed; target: {TIMES_HOST:.0f} times",
+        "Compared with the host-stepped loop of one seed",
         ["program", "compile s", "ms/update", "steps/s", "times the host"],
     )
     compared = {
@@ -287,69 +277,6 @@ def show_parts(console: Console, effort: Effort) -> None:
     console.print(parts)
 
 
-def show_all_errors(console: Console, effort: Effort) -> None:
-    """A table of the bonus vector, compared with single errors."""
-    inputs, net = configure().env.spec.size, AGENT.net
-    target_key, predictor_key, states_key = jax.random.split(jax.random.key(0), 3)
-    states = jax.random.normal(states_key, (STATES, inputs))
-    calls: dict[tuple[int, str], Callable[[], Any]] = {}
-    for actions in (4, 18):
-
-        def bonus_net(layers: int, key: jax.Array, actions: int = actions) -> BonusNet:
-            sizes = (inputs, net.bonus_hidden, net.bonus_outputs)
-            return BonusNet(*sizes, actions=actions, joined_layers=layers, key=key)
-
-        def one_by_one(error: Callable[..., Any], actions: int = actions) -> list[Any]:
-            return [error(states, action) for action in range(actions)]
-
-        module = Distillation(bonus_net(1, target_key), bonus_net(1 + net.predictor_layers, predictor_key))
-        repeated, tiled = jnp.repeat(states, actions, axis=0), jnp.tile(jnp.arange(actions), STATES)
-        calls[actions, "at once"] = partial(compiled(jax.vmap(module.all_errors)), states)
-        calls[actions, "single"] = partial(one_by_one, compiled(jax.vmap(module.error, in_axes=(0, None))))
-        calls[actions, "pairs"] = partial(compiled(jax.vmap(module.error)), repeated, tiled)
-    seconds = measure(calls, effort.rounds, effort.block_seconds)
-    shown = table(
-        f"Bonus vectors of {STATES:,} states, microseconds",
-        ["A", "all_errors", "A calls of error", "times all_errors", "one batch of all pairs", "times all_errors"],
-    )
-    for actions in (4, 18):
-        at_once = seconds[actions, "at once"]
-        cells = [f"{1e6 * median(at_once):,.0f}"]
-        for way in ("single", "pairs"):
-            cells.append(f"{1e6 * median(seconds[actions, way]):,.0f}")
-            cells.append(f"{ratio(seconds[actions, way], at_once):.1f}")
-        shown.add_row(str(actions), *cells)
-    console.print(shown)
-
-
-def show_targets(console: Console, rows: dict[str, Program], effort: Effort) -> None:
-    """A table of the targets and what was measured."""
-    shown = table("Targets", ["target", "measured", ""])
-
-    def add(target: str, measured: str, met: bool | None) -> None:
-        verdict = {True: "[green]met[/]", False: "[bold red]MISSED[/]", None: "not measured here"}[met]
-        shown.add_row(target, measured, verdict)
-
-    device = jax.devices()[0].device_kind
-    most = rows[f"fused, {count_seeds(max(effort.seeds))}"]
-    add(
-        f"{SEEDS_RATE:,} steps/s with several seeds on {SEEDS_CORES} cores",
-        f"{most.rate:,.0f} ({count_seeds(most.config.seeds)}, {cores()} cores, {device})",
-        most.rate >= SEEDS_RATE if jax.default_backend() == "cpu" and cores() == SEEDS_CORES else None,
-    )
-    wide = [row for row in rows.values() if row.config.agent.envs >= GPU_ENVS]
-    widest = max(wide, key=lambda row: row.rate, default=None)
-    add(
-        f"{GPU_RATE:,.0f} steps/s on one {GPU_NAME}, {GPU_ENVS:,} environments or more",
-        "-" if widest is None else f"{widest.rate:,.0f} ({widest.config.agent.envs:,} environments, {device})",
-        widest.rate >= GPU_RATE if widest is not None and GPU_NAME in device else None,
-    )
-    for seeds in effort.seeds:
-        times = rows[f"fused, {count_seeds(seeds)}"].times(rows["host-stepped"])
-        add(f"{TIMES_HOST:.0f} times the host-stepped loop, {count_seeds(seeds)}", f"{times:.1f}", times >= TIMES_HOST)
-    console.print(shown)
-
-
 def main() -> None:
     """Measure and print everything."""
     use_all_cores()  # has no effect once JAX has started
@@ -378,11 +305,6 @@ def main() -> None:
     if not flags.quick:
         show_methods(console, effort)
     show_parts(console, effort)
-    show_all_errors(console, effort)
-    if flags.quick:
-        console.print("Few rounds and few seeds: the targets apply to the full benchmark.")
-        return
-    show_targets(console, rows, effort)
 
 
 if __name__ == "__main__":

@@ -39,8 +39,6 @@ from action_balance.errors import UserError
 
 METHODS = ("rnd", "action-balance-rnd", "action-balance-rnd-channel")
 SMALL = ImageConfig(channels=8, features=64, trunk=64, bonus_features=64)
-#: Targets by number of environments and method: the ratio of training's speed to the emulator's.
-TARGETS = {(128, "rnd"): 0.9, (128, "action-balance-rnd-channel"): 0.85, (32, "action-balance-rnd-channel"): 0.75}
 #: Timed calls of each part of an update.
 CALLS = 7
 
@@ -154,10 +152,9 @@ def benchmark(settings: Settings, methods: Sequence[str], console: Console) -> N
 def show_rows(settings: Settings, groups: int, rows: Mapping[str, Row], console: Console) -> None:
     """A table of speeds, and their ratios to the emulator's."""
     title = f"{settings.game}, {settings.envs} environments in {groups} groups, {settings.image.precision}"
-    shown = table(title, ("", "steps/s", "emulator alone", "ratio", "target"))
+    shown = table(title, ("", "steps/s", "emulator alone", "ratio"))
     for name, row in rows.items():
-        target = TARGETS.get((settings.envs, name.removesuffix(", lag 1")), "")
-        shown.add_row(name, *row.cells(settings), str(target))
+        shown.add_row(name, *row.cells(settings))
     console.print(shown)
 
 

@@ -62,15 +62,7 @@ class Row:
 
 
 def last_episodes(groups: Sequence[tuple[int, float]], count: int = EPISODES) -> float:
-    """The mean return of the last episodes.
-
-    Args:
-        groups: Number and mean return of the episodes of each update, in their order.
-        count: Least number of episodes.
-
-    Returns:
-        The mean over as few of the last updates as have that many episodes, or over all; NaN without any.
-    """
+    """The mean return of the last episodes."""
     number, total = 0, 0.0
     for episodes, mean in reversed(groups):
         if number >= count:
@@ -81,15 +73,7 @@ def last_episodes(groups: Sequence[tuple[int, float]], count: int = EPISODES) ->
 
 
 def run_process(command: Sequence[str], read: Callable[[str], tuple[float, int]]) -> tuple[float, int, float, float]:
-    """Run a command to its end.
-
-    Args:
-        command: The command.
-        read: Finds return and episodes, given its output.
-
-    Returns:
-        Return, episodes, and wall-clock and CPU seconds of the process and of those that it started.
-    """
+    """Run a command to its end."""
     with tempfile.TemporaryFile("w+") as output:
         start = time.perf_counter()
         process = subprocess.Popen(

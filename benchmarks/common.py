@@ -28,16 +28,7 @@ def timed(work: Callable[[], T]) -> tuple[float, T]:
 
 
 def measure(calls: Mapping[K, Callable[[], Any]], rounds: int, block_seconds: float = 0.0) -> dict[K, list[float]]:
-    """Seconds per call, one number per round; every round measures all calls in turn.
-
-    Args:
-        calls: What to measure, by name. The first two calls of each, which compile, are not counted.
-        rounds: Number of rounds.
-        block_seconds: In a round, a call is repeated until this time is filled.
-
-    Returns:
-        The seconds by name.
-    """
+    """Seconds per call, one number per round; every round measures all calls in turn."""
 
     def block(call: Callable[[], Any], count: int) -> None:
         for _ in range(count):

@@ -34,8 +34,6 @@ from action_balance.envs.gymnasium.config import GymnasiumConfig
 METHODS = ("action-balance-rnd", "rnd", "ppo")
 #: Networks and epochs by name.
 SIZES = {"default": (NetConfig(), 4), "small": (NetConfig(hidden=32, bonus_hidden=32, bonus_outputs=16), 1)}
-#: Target: the ratio of training's speed to the vector environment's.
-TARGET = 0.5
 
 
 @dataclass(frozen=True)
@@ -110,13 +108,13 @@ def benchmark(settings: Settings, methods: list[str], console: Console) -> None:
     """Measure and print all rows."""
     vector = alone(settings)
     title = f"{settings.env}, {settings.envs} environments, rollouts of {settings.rollout_steps} steps"
-    shown = table(title, ("", "steps/s", "vector environment alone", "ratio", "target"))
+    shown = table(title, ("", "steps/s", "vector environment alone", "ratio"))
 
-    def row(name: str, work: Callable[[], object], target: str = "") -> None:
+    def row(name: str, work: Callable[[], object]) -> None:
         seconds = measure({"own": work, "alone": vector}, settings.rounds)
         steps = settings.envs * settings.rollout_steps
         rates = [f"{steps / median(each):,.0f}" for each in seconds.values()]
-        shown.add_row(name, *rates, f"{ratio(seconds['alone'], seconds['own']):.2f}", target)
+        shown.add_row(name, *rates, f"{ratio(seconds['alone'], seconds['own']):.2f}")
 
     row("stepping", stepping(settings))
     for method in methods:
@@ -125,7 +123,7 @@ def benchmark(settings: Settings, methods: list[str], console: Console) -> None:
                 trainer = settings.trainer(method, size, lag)
                 if lag == 0:
                     row(f"{method}, {size}, acting only", acting(trainer))
-                row(f"{method}, {size}, learning, lag {lag}", trainer.advance, f"{TARGET}")
+                row(f"{method}, {size}, learning, lag {lag}", trainer.advance)
                 trainer.end_rollout()
                 trainer.close()
     console.print(shown)

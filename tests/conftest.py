@@ -30,52 +30,8 @@ WALKS = {
     "test_docs",
 }
 #: Files that take longest, by their CPU time, start first, so that no process waits for another at the end.
-LONG = (
-    "test_docs",
-    "engines/host/test_gym_training",
-    "studies/sweep/test_on_ray",
-    "cli/test_reproduce",
-    "tabular/test_simulate",
-    "engines/host/test_trainer",
-    "engines/host/test_compiled_update",
-    "bonuses/test_combinations",
-    "api/test_run",
-    "test_notebook",
-    "engines/device/test_environments",
-    "extend/test_own_code",
-    "trained/test_agent",
-    "agent/test_update",
-    "envs/atari/test_emulator",
-    "engines/test_loop",
-    "agent/test_sequences",
-    "studies/evaluation/test_run",
-    "studies/neural/test_reproduce",
-    "engines/device/test_trainer",
-    "envs/craftax/test_environment",
-    "tabular/test_agent",
-    "studies/evaluation/test_games",
-    "engines/test_learning",
-    "nets/test_image",
-    "studies/exploration/test_reproduce",
-    "studies/grid/test_page",
-    "engines/host/test_image_learning",
-    "bonuses/test_coin_flip",
-    "interop/test_bonuses",
-    "agent/test_learner",
-    "benchmarks/test_devices",
-    "studies/atari/test_reproduce",
-    "agent/test_goldens",
-    "interop/sb3/test_algorithm",
-    "runs/test_kill",
-    "envs/library/test_training",
-    "trained/test_loading",
-    "engines/host/test_masked_training",
-    "agent/test_classic",
-    "engines/host/test_atari_training",
-    "engines/host/test_evaluate",
-    "envs/xminigrid/test_tasks",
-    "bonuses/test_hashing",
-)
+#: `make check` leaves them out.
+LONG = (Path(__file__).parent / "long.txt").read_text().split()
 #: Compiled programs of all processes, also of commands that tests start; ignored by git. Not the user's own folder.
 CACHE = Path(__file__).parents[1] / ".jax_cache" / "programs"
 
@@ -129,6 +85,9 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     places = {name: place for place, name in enumerate(LONG)}
     items.sort(key=lambda item: places.get(_name(item.path), len(places)))
+    for item in items:
+        if _name(item.path) in places or "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("long")
 
 
 def pytest_collection_finish() -> None:

@@ -23,7 +23,6 @@ Content = bytes | Callable[[BinaryIO], object]
 
 
 def reason(error: BaseException) -> str:
-    """Why something failed, in one line."""
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     lines = str(error).strip().splitlines()
@@ -36,7 +35,6 @@ def install(extra: str) -> str:
 
 
 def missing(package: str, need: str, extra: str) -> UserError:
-    """The error for an optional package that is not installed."""
     advice = f"{install(extra)} in the folder of action-balance"
     return UserError(f"{package} is not installed, but {need} needs it: {advice}")
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from small_agent import SMALL, WORLD, begun, context, leaves, make_step, same, trained
 
-from action_balance.agent import minibatches, rollout, sequences, update
+from action_balance.agent import minibatches, rollout, update
 from action_balance.agent.state import Params, TrainState, Trajectory
 from action_balance.config.agent import AgentConfig
 
@@ -76,27 +76,6 @@ def test_a_shuffled_minibatch_has_its_samples_and_bonuses_learn_from_a_proportio
         seen = len(order[part]) // 4
         np.testing.assert_array_equal(transitions.next_frame, made[1].next_obs[time[:seen], environment[:seen]])
         assert totals == (16, 4)
-
-
-def test_a_sample_is_weighted_after_advantages_are_standardised(made: tuple[TrainState, Trajectory]) -> None:
-    drift = jnp.log(jnp.arange(1.0, SAMPLES + 1).reshape(16, 4))  # importance 1 to 64
-    weighted, plain = (prepare(*made, jnp.zeros((4, 2)), one, config=CLASSIC)[1] for one in (drift, None))
-    found, usual = (minibatches.pick(one, jnp.asarray(0), CLASSIC)[0].advantage for one in (weighted, plain))
-    np.testing.assert_allclose(found, (np.asarray(plain.order)[0] + 1) * usual, rtol=1e-4)
-
-
-def test_values_after_a_time_limit_are_those_of_the_observation_that_was_reached(
-    made: tuple[TrainState, Trajectory],
-) -> None:
-    state, trajectory = made
-    assert trajectory.truncated.any()
-    ours = context(CLASSIC)
-    found = sequences.final_values(trajectory, state.params.policy, None, ours)
-    place = tuple(np.argwhere(np.asarray(trajectory.truncated))[0])
-    seen = ours.policy_obs(trajectory.next_obs[place], None)
-    np.testing.assert_allclose(found[place], state.params.policy(seen)[1], rtol=1e-5)
-    none = replace(trajectory, truncated=jnp.zeros_like(trajectory.truncated))
-    assert not sequences.final_values(none, state.params.policy, None, ours).any()
 
 
 def test_values_are_in_units_of_the_return(made: tuple[TrainState, Trajectory]) -> None:

@@ -3,7 +3,6 @@
 import math
 from types import ModuleType
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -41,9 +40,3 @@ def test_the_first_reward_counts_the_steps_of_all_environments(xp: ModuleType) -
     # The last rollout whose steps fit into 32 bits, and the one after it.
     assert int(first_reward(xp.array(-1), reward, xp.array(357_913_940))) == (357_913_940 * 3 + 2) * 2
     assert int(first_reward(xp.array(-1), reward, xp.array(357_913_941))) == 2**31 - 1
-
-
-def test_compiled_functions_agree() -> None:
-    ended = np.array([[True, False], [False, True]])
-    finished = np.where(ended, [[1.0, 5.0], [7.0, 2.0]], 0.0)
-    assert [float(one) for one in jax.jit(summarize)(finished, ended)] == [2, 1.5, 2]

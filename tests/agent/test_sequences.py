@@ -10,16 +10,14 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from recall_env import Recall, RecallConfig
-from small_agent import leaves, same
 
 from action_balance.agent import learner, sequences, update
 from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import act, make_actor, rollout
+from action_balance.agent.rollout import make_actor, rollout
 from action_balance.agent.state import TrainState, Trajectory
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
 from action_balance.engines.device.evaluate import evaluate_agent
 from action_balance.envs.frame_stack import Frames
-from action_balance.runs.tree_file import describe, to_arrays, to_tree
 
 WORLD = Recall()
 ENVS, STEPS = 16, 8  # episodes have 3 steps, so that rollouts begin and end within them
@@ -129,28 +127,6 @@ def test_a_time_limit_continues_with_the_memory_of_the_episode_that_it_ended(mad
     assert np.abs(np.asarray(fresh - expected)).max() > 1e-4
 
 
-def test_bonuses_do_not_see_the_memory(made: Made) -> None:
-    after, trajectory, _, _ = made
-    assert after.memory is not None
-    balanced = [replace(config, method="action-balance-rnd") for config in (NONE, GRU)]
-    plain, recurrent = (begun(config) for config in balanced)
-    assert same(plain.params.bonuses, recurrent.params.bonuses)
-    transitions = update.bonus_transitions(trajectory)
-
-    def found(state: TrainState, config: AgentConfig, memory: Any) -> Any:
-        ours = context(config)
-        actor = make_actor(state, ours)
-        scores = act(actor, trajectory.observation[0, 0], 0, ours, memory=memory).scores
-        return scores, update.intrinsic_rewards(state, transitions, ours)[0]
-
-    one, other = (
-        jax.jit(lambda state, memory, config=config: found(state, config, memory))(state, memory)
-        for config, state, memory in zip(balanced, (plain, recurrent), (None, after.memory[0]), strict=True)
-    )
-    assert same(one, other)
-    assert np.ptp(leaves(one)[1]) > 0
-
-
 def test_only_an_agent_with_memory_recalls_the_cue_and_evaluations_remember_too() -> None:
     assert trained(NONE, 120)[1] < 0.65  # one half on average
     state, correct, _ = trained(GRU, 120)
@@ -161,12 +137,6 @@ def test_only_an_agent_with_memory_recalls_the_cue_and_evaluations_remember_too(
         )
     )(state)
     assert played.returns.tolist() == [1.0] * 20
-
-
-def test_a_saved_state_continues_bit_for_bit_within_its_episodes() -> None:
-    state = trained(GRU, 2)[0]
-    restored = to_tree(to_arrays(state), describe(state), jax.eval_shape(lambda: state))
-    assert same(program(GRU)(restored)[2], program(GRU)(state)[2])
 
 
 def test_the_engine_stacks_frames_that_each_rollout_keeps_once() -> None:

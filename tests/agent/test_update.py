@@ -1,7 +1,7 @@
 """Learning: what must hold exactly, on a world small enough to run in seconds."""
 
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -29,6 +29,14 @@ def made(state: TrainState) -> tuple[TrainState, Trajectory]:
     """That agent after one more rollout, and the rollout."""
     return eqx.filter_jit(lambda state: rollout.rollout(WORLD, state, context()))(state)
 
+
+@pytest.fixture(scope="module")
+def learned(made: tuple[TrainState, Trajectory]) -> tuple[TrainState, update.UpdateInfo]:
+    """The same agent after an update of a single minibatch, and what it reports."""
+    return eqx.filter_jit(lambda s, t: update.learn(s, t, context(WHOLE)))(*made)
+
+
+WHOLE = replace(SMALL, ppo=replace(SMALL.ppo, epochs=1, minibatches=1))
 
 #: In one program for each set of settings.
 advantages = jax.jit(update.advantages, static_argnums=3)
@@ -88,15 +96,11 @@ def test_the_gradient_of_a_bonus_touches_no_policy_and_that_of_the_policy_no_bon
         assert zero(targets), name
 
 
-def test_targets_never_change(state: TrainState) -> None:
-    assert same(state.bonus_states, begun().bonus_states)
-
-
 def test_reward_belongs_to_the_state_reached_and_uses_the_statistics_before_the_rollout(
-    made: tuple[TrainState, Trajectory],
+    made: tuple[TrainState, Trajectory], learned: tuple[TrainState, update.UpdateInfo]
 ) -> None:
-    state, trajectory = made
-    after, info = eqx.filter_jit(lambda s, t: update.learn(s, t, context()))(state, trajectory)
+    (state, trajectory), (after, info) = made, learned
+    assert same(after.bonus_states, state.bonus_states)  # targets never change
     transitions = update.bonus_transitions(trajectory)
     expected, _ = update.intrinsic_rewards(state, transitions, context())
     np.testing.assert_allclose(info.reward, expected, rtol=1e-5)
@@ -109,10 +113,10 @@ def test_reward_belongs_to_the_state_reached_and_uses_the_statistics_before_the_
         assert np.ptp(rewards[cells == cell]) < 1e-5
 
 
-def test_training_uses_the_statistics_with_the_rollout(made: tuple[TrainState, Trajectory]) -> None:
-    state, trajectory = made
-    whole = replace(SMALL, ppo=replace(SMALL.ppo, epochs=1, minibatches=1))
-    after, info = eqx.filter_jit(lambda s, t: update.learn(s, t, context(whole)))(state, trajectory)
+def test_training_uses_the_statistics_with_the_rollout(
+    made: tuple[TrainState, Trajectory], learned: tuple[TrainState, update.UpdateInfo]
+) -> None:
+    (state, trajectory), (after, info) = made, learned
 
     def mean_errors(stats: RunningMeanStd) -> tuple[float, float]:
         """Of both predictors as they were, for the whole rollout."""
@@ -121,7 +125,7 @@ def test_training_uses_the_statistics_with_the_rollout(made: tuple[TrainState, T
             modules = [
                 Distillation(state.bonus_states[slot], state.params.bonuses[slot]) for slot in (INTRINSIC, ACTION)
             ]
-            obs, next_obs = (stats.normalize(x, whole.bonus.observation_clip) for x in (obs, next_obs))
+            obs, next_obs = (stats.normalize(x, WHOLE.bonus.observation_clip) for x in (obs, next_obs))
             return modules[0].error(next_obs), modules[1].error(obs, action)
 
         found = jax.jit(jax.vmap(jax.vmap(errors)))(trajectory.observation, trajectory.next_obs, trajectory.action)
@@ -188,22 +192,21 @@ def test_a_next_state_bonus_reaches_the_advantages(made: tuple[TrainState, Traje
     np.testing.assert_allclose(batch.samples.advantage, intrinsic + 2 * extrinsic, rtol=1e-5)
 
 
-@pytest.mark.parametrize("learns_from", ["taken", "all"])
-def test_action_predictor_learns_from_the_action_taken_or_from_all(
-    learns_from: Literal["taken", "all"], made: tuple[TrainState, Trajectory]
-) -> None:
+def test_action_predictor_learns_from_the_action_taken_or_from_all(made: tuple[TrainState, Trajectory]) -> None:
     state, trajectory = made
-    config = replace(SMALL, bonus_settings=FrozenDict(distillation={"learns_from": learns_from}))
-    bonus = context(config).action_bonus
-    assert bonus is not None
     transitions: Transitions = flat(update.bonus_transitions(trajectory))
     params, target = state.params.bonuses[ACTION], state.bonus_states[ACTION]
-    losses = bonus.loss(params, target, Batch(transitions, state.obs_stats, 5.0, jax.random.key(0)))
     module = Distillation(target, params)
     table = jax.jit(jax.vmap(lambda obs: module.all_errors(state.obs_stats.normalize(obs))))(transitions.frame)
     table = np.asarray(table)
     taken = table[np.arange(len(table)), np.asarray(transitions.action)]
-    np.testing.assert_allclose(losses, taken if learns_from == "taken" else table.mean(axis=1), rtol=1e-4)
+    for learns_from, expected in (("taken", taken), ("all", table.mean(axis=1))):
+        bonus = context(
+            replace(SMALL, bonus_settings=FrozenDict(distillation={"learns_from": learns_from}))
+        ).action_bonus
+        assert bonus is not None
+        losses = bonus.loss(params, target, Batch(transitions, state.obs_stats, 5.0, jax.random.key(0)))
+        np.testing.assert_allclose(losses, expected, rtol=1e-4)
 
 
 def test_a_proportion_is_the_same_number_of_steps_of_each_environment() -> None:
@@ -214,11 +217,3 @@ def test_a_proportion_is_the_same_number_of_steps_of_each_environment() -> None:
     # Each of the 8 steps has the same chance; 125 of 500 are expected, with a standard deviation of 9.7.
     assert np.bincount(chosen.ravel(), minlength=8) == pytest.approx(125, abs=45)
     assert minibatches.chosen_steps(jax.random.key(0), 8, 500, SMALL).tolist() == list(range(8))
-
-
-def test_the_proportion_concerns_bonuses_only() -> None:
-    half = replace(SMALL, bonus=replace(SMALL.bonus, update_proportion=0.5))
-    one, other = trained(half, 1)[0].params, trained(SMALL, 1)[0].params
-    for a, b in zip(leaves(one.policy), leaves(other.policy), strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-6)
-    assert np.abs(leaves(one.bonuses[ACTION])[0] - leaves(other.bonuses[ACTION])[0]).max() > 1e-4

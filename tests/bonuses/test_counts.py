@@ -5,23 +5,20 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import pytest
+from known_features import STATS, transitions
 
 from action_balance.agent.context import AgentContext
-from action_balance.bonuses.base import ACTION, INTRINSIC, Batch, BonusObs, Transitions, make_bonus
+from action_balance.bonuses.base import ACTION, INTRINSIC, Batch, BonusObs, make_bonus
 from action_balance.config.agent import AgentConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
-STATS = RunningMeanStd.empty((2,))
-
 
 def steps(states: Any, actions: Any) -> Batch:
     """Steps of one environment from these states."""
-    index, action = jnp.asarray(states)[:, None], jnp.asarray(actions)[:, None]
-    frames, ended = jnp.zeros((*index.shape, 2)), jnp.zeros(index.shape, bool)
-    transitions = Transitions(frames, frames, action, index, index, ended, ended)
-    return Batch(transitions, STATS, 5.0, jax.random.key(0))
+    index = jnp.asarray(states)[:, None]
+    return transitions(jnp.zeros((*index.shape, 2)), action=jnp.asarray(actions)[:, None], index=index)
 
 
 def test_the_bonus_is_one_over_the_root_of_the_visits_before_the_rollout() -> None:
@@ -30,10 +27,7 @@ def test_the_bonus_is_one_over_the_root_of_the_visits_before_the_rollout() -> No
     params, state = bonus.init(jax.random.key(0), STATS)
     assert params is None
     assert state.tolist() == [0, 0, 0, 0]
-    zeros, reached = jnp.zeros((2, 2), jnp.int32), jnp.array([[1, 1], [3, 1]])
-    frames = jnp.zeros((2, 2, 2))
-    transitions = Transitions(frames, frames, zeros, zeros, reached, zeros > 0, zeros > 0)
-    rollout = Batch(transitions, STATS, 5.0, jax.random.key(0))
+    rollout = transitions(jnp.zeros((2, 2, 2)), index=[[1, 1], [3, 1]])
     reward, state = bonus.reward(None, jnp.array([7, 3, 0, 8]), rollout)
     # A state that is reached three times within the rollout has the same bonus each time.
     assert reward.tolist() == [pytest.approx([0.5, 0.5]), pytest.approx([1 / 3, 0.5])]
@@ -62,17 +56,6 @@ def test_discrete_observations_are_enumerated() -> None:
     assert shapes == {INTRINSIC: (16,), ACTION: (16, 4)}
     seen = jnp.stack([jnp.eye(16)[3], jnp.eye(16)[9]])
     assert int(context.bonus_obs(seen, jnp.int32(0), RunningMeanStd.empty((16,))).index) == 9
-
-
-def test_every_choice_of_every_action_component_is_counted() -> None:
-    bonus = make_bonus(
-        "count", ACTION, AgentConfig(method="ppo", action_bonus="count"), EnvSpec("vector", (2,), (2, 3), states=2)
-    )
-    assert bonus is not None
-    before = jnp.array([[0, 0, 0, 0, 0], [3, 0, 0, 0, 8]])
-    reward, after = bonus.reward(None, before, steps([1, 1], [[0, 2], [1, 2]]))
-    assert reward[:, 0].tolist() == pytest.approx([1 / 2 + 1 / 3, 1 + 1 / 3])
-    assert after.tolist() == [[0, 0, 0, 0, 0], [4, 1, 0, 0, 10]]
 
 
 @pytest.mark.parametrize("slot", [INTRINSIC, ACTION])

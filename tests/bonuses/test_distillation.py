@@ -1,5 +1,4 @@
 from collections.abc import Callable
-from functools import partial
 
 import equinox as eqx
 import jax
@@ -65,29 +64,6 @@ def test_the_bonus_vector_holds_the_errors_of_all_actions_in_order() -> None:
     np.testing.assert_allclose(jax.jit(jax.vmap(BY_HAND.all_errors))(OBSERVATIONS), expected)
 
 
-def test_a_predictor_equal_to_the_target_makes_no_error() -> None:
-    perfect = Distillation(TARGET, TARGET)
-    np.testing.assert_array_equal(jax.vmap(perfect.all_errors)(OBSERVATIONS), np.zeros((3, 3)))
-
-
-def test_the_errors_of_all_actions_equal_the_single_errors_of_networks() -> None:
-    module, states = PAIRS, jax.random.normal(jax.random.key(1), (6, 3))
-    together = jax.jit(jax.vmap(module.all_errors))(states)
-    single = jax.jit(jax.vmap(jax.vmap(module.error, (None, 0)), (0, None)))(states, jnp.arange(5))
-    np.testing.assert_allclose(together, single, rtol=1e-5)
-    assert float(together.std(axis=1).min()) > 0
-
-
-def test_the_errors_of_all_actions_cost_far_less_than_single_ones() -> None:
-    actions = 18
-    module = jax.eval_shape(partial(networks, inputs=400, actions=actions, hidden=64, outputs=32))
-    state = jnp.zeros(400)
-
-    single = jax.jit(Distillation.error).lower(module, state, jnp.int32(0)).cost_analysis() or {}
-    together = jax.jit(Distillation.all_errors).lower(module, state).cost_analysis() or {}
-    assert together["flops"] < 0.25 * actions * single["flops"]
-
-
 @pytest.mark.parametrize(
     ("module", "loss"),
     [
@@ -112,25 +88,3 @@ def test_the_gradient_of_a_pair_is_twice_its_mean_difference() -> None:
     np.testing.assert_allclose(gradient.predictor.weight, [2.0, 10.0])
     np.testing.assert_array_equal(gradient.target.offset, np.zeros((3, 2)))
     np.testing.assert_array_equal(gradient.target.weight, np.zeros(2))
-
-
-def test_a_states_gradient_runs_through_the_predictor_alone() -> None:
-    # d/ds of ((2s - 1s)^2 + (s + s)^2) / 2 through the predictor alone: (s * 2 + 2s * 1) = 8 at s = 2, not 10.
-    assert float(jax.grad(BY_HAND.error)(jnp.float32(2))) == 8.0
-
-
-def test_training_on_a_pair_lowers_its_error_most() -> None:
-    state, taken = jnp.array([-1.0, 0.5, 2.0]), jnp.int32(1)
-
-    def train(module: Distillation, _: None) -> tuple[Distillation, None]:
-        gradient = jax.grad(lambda m: m.error(state, taken))(module)
-        return jax.tree.map(lambda leaf, slope: leaf - 0.02 * slope, module, gradient), None
-
-    @jax.jit
-    def shares(module: Distillation) -> jax.Array:
-        trained, _ = jax.lax.scan(train, module, length=10)
-        return trained.all_errors(state) / module.all_errors(state)
-
-    share = np.asarray(shares(PAIRS))
-    assert share[taken] < 0.5
-    assert share.argmin() == taken

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from known_features import STATS, Identity, small_bonus, steps, transitions
+from known_features import STATS, Identity, small_bonus, transitions
 
 from action_balance.bonuses.e3b import elliptical
 
@@ -58,15 +58,3 @@ def test_the_covariance_begins_anew_at_the_ends_of_episodes_and_only_there() -> 
     # C of the second is diag(1/2, 9/2) after the fourth step, which began an episode.
     np.testing.assert_allclose(state.roots[1], np.diag([2**0.5, (2 / 9) ** 0.5]), rtol=1e-5)
     np.testing.assert_allclose(bonus.new_episodes(state).roots, [np.eye(2) * 2**0.5] * 2, rtol=1e-6)
-
-
-def test_the_covariance_survives_the_boundary_between_rollouts() -> None:
-    bonus, params, state = start(envs=2)
-    frames = jax.random.normal(jax.random.key(1), (4, 2, 2))
-    rollout = transitions(frames, ended=[[False, False], [False, False], [True, False], [False, False]])
-    rewards = jax.jit(bonus.reward)
-    whole, after = rewards(params, state, rollout)
-    first, half = rewards(params, state, steps(rollout, 0, 2))
-    second, again = rewards(params, half, steps(rollout, 2, 4))
-    np.testing.assert_allclose(jnp.concatenate([first, second]), whole, rtol=1e-6)
-    np.testing.assert_allclose(again.roots, after.roots, rtol=1e-6)

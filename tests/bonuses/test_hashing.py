@@ -7,8 +7,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from known_features import transitions
 
-from action_balance.bonuses.base import ACTION, INTRINSIC, Batch, BonusObs, Transitions, make_bonus
+from action_balance.bonuses.base import ACTION, INTRINSIC, Batch, BonusObs, make_bonus
 from action_balance.bonuses.hashing import Hashed, HashTable, Projections, cell, simhash
 from action_balance.config.agent import AgentConfig
 from action_balance.config.frozen import FrozenDict
@@ -49,10 +50,8 @@ def by_hand(bonus: Hashed) -> HashTable:
 
 def rollout(frames: Any, next_frames: Any, actions: Any, stats: RunningMeanStd = STATS) -> Batch:
     """Steps of one environment."""
-    frame, following = (np.asarray(one, np.float32)[:, None] for one in (frames, next_frames))
-    action, zeros = np.asarray(actions, np.int32)[:, None], np.zeros(frame.shape[:2], np.int32)
-    fields = (frame, following, action, zeros, zeros, zeros > 0, zeros > 0)
-    return Batch(Transitions(*map(jnp.asarray, fields)), stats, 5.0, KEY)
+    frame, following, action = (np.asarray(one)[:, None] for one in (frames, next_frames, actions))
+    return transitions(following, frame=frame, action=action, stats=stats)
 
 
 def test_a_simhash_has_the_signs_of_projections_of_the_normalised_observation_and_one() -> None:
@@ -178,15 +177,6 @@ def test_only_the_count_of_the_action_taken_rises_and_one_row_scores_all_actions
     assert not metrics.keys() & make(INTRINSIC).metrics(None, before).keys()
 
 
-def test_every_choice_of_every_action_component_is_counted() -> None:
-    bonus = make(ACTION, EnvSpec("vector", (2,), (2, 3)), hash_bits=3, table_bits=3)
-    frames, actions = [[1.0, -1.0]] * 3, [[0, 2], [1, 2], [0, 2]]
-    found, after = bonus.reward(None, by_hand(bonus), rollout(frames, frames, actions))
-    assert found[:, 0].tolist() == [2, 2, 2]
-    assert after.counts[0b101].tolist() == [2, 1, 0, 0, 3]
-    assert bonus.metrics(None, after) == {"action_hash_states": 1, "action_hash_collisions": 0}
-
-
 def test_a_cell_is_the_mean_grey_of_an_area_in_a_few_levels() -> None:
     # 3 x 4 pixels in 2 x 2 areas of 1.5 x 2: the middle row belongs to both halves.
     image = jnp.array([[0, 0, 255, 255], [0, 96, 255, 255], [192, 192, 10, 20]], jnp.uint8)
@@ -226,16 +216,3 @@ def test_only_8_bit_images_with_more_rows_and_columns_than_a_cell_image_have_cel
     assert make(INTRINSIC).uses_obs_stats
     with pytest.raises(UserError, match="--hash-kind simhash"):
         make(INTRINSIC, hash_kind="cells")
-
-
-def test_seeds_have_tables_and_hash_functions_of_their_own() -> None:
-    bonus = make(ACTION, table_bits=6)
-    frames = np.array([[1.0, 10.0], [5.0, -10.0]])
-
-    def after_a_rollout(key: jax.Array) -> HashTable:
-        return bonus.reward(None, bonus.init(key, STATS)[1], rollout(frames, frames, [0, 1]))[1]
-
-    after = jax.device_get(jax.jit(jax.vmap(after_a_rollout))(jax.random.split(KEY, 2)))
-    assert after.counts.sum(axis=1).tolist() == [[1, 1, 0], [1, 1, 0]]
-    assert after.counts[0].argmax(axis=0).tolist() != after.counts[1].argmax(axis=0).tolist()
-    assert after.occupied.tolist() == [2, 2]

@@ -10,7 +10,6 @@ import pytest
 from known_features import STATS, Identity, small_bonus, transitions
 
 from action_balance.bonuses.icm import Curiosity
-from action_balance.bonuses.inverse_dynamics import Encoded
 
 
 def any_nonzero(tree: Any) -> bool:
@@ -29,14 +28,6 @@ def test_the_reward_is_half_the_mean_squared_error_of_the_predicted_features() -
     rollout = transitions([[[1.0, -1.0]], [[1.0, 2.0]], [[4.0, -1.0]]])
     reward, _ = jax.jit(bonus.reward)(params, state, rollout)
     assert reward[:, 0].tolist() == pytest.approx([0.0, 9 / 4, 9 / 4])
-
-
-def test_the_forward_model_sees_the_features_of_the_state_and_the_action() -> None:
-    bonus = small_bonus("icm")
-    params, _ = jax.jit(bonus.init)(jax.random.key(0), STATS)
-    predicted = params.forward(jnp.array([1.0, 2.0, 0.0, 0.0, 1.0]))
-    errors = params.forward_errors(Encoded(jnp.array([[1.0, 2.0]]), jnp.array([2]), jnp.array([[3.0, 4.0]])))
-    assert float(errors[0]) == pytest.approx(float(((predicted - jnp.array([3.0, 4.0])) ** 2).mean() / 2), rel=1e-5)
 
 
 def test_features_get_no_gradient_from_the_bonus() -> None:

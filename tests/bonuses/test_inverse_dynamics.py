@@ -63,10 +63,3 @@ def test_the_inverse_model_sees_the_features_of_both_states_in_order() -> None:
     assert (encoded.before.tolist(), encoded.after.tolist()) == ([[1.0, 2.0]], [[3.0, 4.0]])
     logits = dynamics.inverse(jnp.array([1.0, 2.0, 3.0, 4.0]))
     np.testing.assert_allclose(dynamics.losses(encoded), -jax.nn.log_softmax(logits)[None, 1], rtol=1e-6)
-
-
-def test_the_features_of_images_come_from_convolutions() -> None:
-    dynamics = make(EnvSpec("image", (3, 3), (2,)), 5)
-    image = jnp.arange(9.0).reshape(3, 3) / 9
-    assert dynamics.encoder(image).shape == (5,)
-    assert not np.allclose(dynamics.encoder(image), dynamics.encoder(image.T))

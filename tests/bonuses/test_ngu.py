@@ -135,15 +135,6 @@ def test_distances_far_from_zero_are_not_lost_in_rounding() -> None:
     np.testing.assert_allclose(found, [[0, 0.25], [0.3125, 0.3125]], atol=1e-6)
 
 
-def test_the_first_observation_is_known_when_an_episode_begins() -> None:
-    bonus, params, state = start(kernel_epsilon=1.0, cluster_distance=0.0)
-    # The first state reached is the first observation: the kernel is 1, twice. The second is 1 away from both.
-    rollout = transitions([[[1.0, 2.0]], [[1.0, 3.0]]], frame=[[[1.0, 2.0]], [[1.0, 2.0]]])
-    reward, state = jax.jit(bonus.reward)(params, state, rollout)
-    assert float(state.distance.mean) == 0.5
-    assert reward[:, 0].tolist() == pytest.approx([1 / (2**0.5 + 0.001), 1 / ((2 / 3) ** 0.5 + 0.001)], rel=1e-5)
-
-
 def test_the_modulation_uses_the_networks_and_moments_from_before_the_rollout() -> None:
     bonus, params, state = start()
     rollout = transitions([[[1.0, 2.0]], [[-1.0, 3.0]]])

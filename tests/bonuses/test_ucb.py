@@ -5,18 +5,17 @@ import math
 import jax
 import jax.numpy as jnp
 import pytest
+from known_features import STATS, transitions
 
-from action_balance.bonuses.base import ACTION, Batch, Bonus, BonusObs, Transitions, make_bonus
+from action_balance.bonuses.base import ACTION, Bonus, BonusObs, make_bonus
 from action_balance.bonuses.counts import PairCounts
 from action_balance.bonuses.hashing import HashedPairs
 from action_balance.bonuses.ucb import UCB
 from action_balance.config.agent import AgentConfig
 from action_balance.config.frozen import FrozenDict
-from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
-STATS = RunningMeanStd.empty((2,))
 KEY = jax.random.key(0)
 
 
@@ -59,9 +58,7 @@ def test_the_counter_has_its_own_settings_and_does_the_rest() -> None:
     params, state = bonus.init(KEY, STATS)
     assert params is None
     assert state.counts.shape == (16, 3)
-    frames, actions = jnp.zeros((3, 1, 2)), jnp.array([[2], [0], [2]])
-    zeros = jnp.zeros((3, 1), jnp.int32)
-    batch = Batch(Transitions(frames, frames, actions, zeros, zeros, zeros > 0, zeros > 0), STATS, 5.0, KEY)
+    batch = transitions(jnp.zeros((3, 1, 2)), action=[[2], [0], [2]])
     reward, state = bonus.reward(None, state, batch)
     assert reward.tolist() == [[1], [1], [1]]
     expected = [math.sqrt(2 * math.log(4) / (1 + n)) for n in (1, 0, 2)]

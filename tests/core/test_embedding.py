@@ -4,8 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from action_balance.core.embedding import action_channel, one_hot
 from action_balance.errors import UserError
@@ -34,25 +32,6 @@ def test_left_over_rows_stay_zero() -> None:
     np.testing.assert_array_equal(actual, np.array([list("11000000"), list("00110000"), list("00001100")], float))
 
 
-def test_the_papers_channel_for_montezumas_revenge() -> None:
-    # m = n = 84, k = 18, c = 0.01: four rows each, twelve left over.
-    actual = np.asarray(jax.jit(partial(action_channel, actions=18, rows=84, columns=84))(jnp.int32(17)))
-    expected = np.zeros((84, 84), np.float32)
-    expected[68:72] = 0.01
-    np.testing.assert_array_equal(actual, expected)
-
-
-@given(data=st.data(), rows=st.integers(1, 14), columns=st.integers(1, 3), value=st.floats(-9, 9, width=32))
-@settings(deadline=None, max_examples=20)
-def test_the_action_channel_is_equation_3(data: st.DataObject, rows: int, columns: int, value: float) -> None:
-    actions = data.draw(st.integers(1, rows))
-    expected = np.zeros((actions, rows, columns))
-    for a in range(actions):
-        for i in range(a * (rows // actions), (a + 1) * (rows // actions)):
-            expected[a, i, :] = value
-    np.testing.assert_array_equal(channels(actions, rows, columns, value), expected)
-
-
 def test_small_integer_types_do_not_overflow() -> None:
     # Rows 200 to 399 of 400 for the second of two actions; 200 * 2 is more than eight bits hold.
     actual = action_channel(jnp.uint8(1), actions=2, rows=400, columns=1, value=1.0)[:, 0]
@@ -62,7 +41,3 @@ def test_small_integer_types_do_not_overflow() -> None:
 def test_fewer_rows_than_actions_is_a_clear_error() -> None:
     with pytest.raises(UserError, match="action channel of 3 rows is too small for 4 actions: use at least 4 rows"):
         action_channel(jnp.int32(0), actions=4, rows=3, columns=84)
-
-
-def test_as_many_rows_as_actions_is_enough() -> None:
-    np.testing.assert_array_equal(channels(4, 4, 1, 1.0)[:, :, 0], np.eye(4))

@@ -30,7 +30,7 @@ def program(with_bonus: bool) -> Callable[..., Decision]:
     shapes = jax.eval_shape(lambda state: make_actor(state, ALGORITHM), state)
     actor = jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), shapes)
     actor = replace(actor, coef=jnp.asarray(10.0))
-    return jax.jit(lambda key, mode: decide(actor, jnp.zeros(1), 0, key, mode, ALGORITHM, with_bonus))
+    return jax.jit(lambda key, mode: decide(actor, jnp.zeros(1), 0, key, mode, ALGORITHM, with_bonus)[0])
 
 
 @pytest.fixture(autouse=True)

@@ -182,6 +182,7 @@ def test_a_function_of_the_user_takes_the_place_of_a_gymnasium_environment_only(
 
 
 def test_a_study_does_not_continue_a_run_that_names_modules(tmp_path: Path, asked: Asked) -> None:
+    from action_balance.studies.atari.records import AtariRecord
     from action_balance.studies.records import read_records
     from action_balance.studies.run_job import is_finished
 
@@ -189,6 +190,8 @@ def test_a_study_does_not_continue_a_run_that_names_modules(tmp_path: Path, aske
         run = hostile(tmp_path / "runs" / str(number), env, agent)
         with pytest.raises(UserError, match="contains a run with different settings"):
             is_finished(run, TrainConfig(env_config("open", size=3)))
-    records, notes = read_records(tmp_path, lambda config: config.env.name == "atari:pitfall")
+    records, notes = read_records(
+        tmp_path, AtariRecord, lambda _, config: config.env.name == "atari:pitfall", unfinished=True
+    )
     assert (records, len(notes)) == ([], len(ATTACKS))
     assert_untouched(tmp_path, asked)

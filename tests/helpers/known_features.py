@@ -1,4 +1,4 @@
-"""Bonuses whose features are the observations themselves, and rollouts for them."""
+"""Rollouts for bonuses, and bonuses whose features are the observations themselves."""
 
 from typing import Any
 
@@ -42,15 +42,25 @@ def small_bonus(name: str, envs: int = 1, spec: EnvSpec = SPEC, **settings: Any)
     return bonus
 
 
-def transitions(next_frame: Any, frame: Any = None, ended: Any = None, action: Any = None) -> Batch:
+def transitions(
+    next_frame: Any,
+    frame: Any = None,
+    ended: Any = None,
+    action: Any = None,
+    *,
+    index: Any = None,
+    stats: RunningMeanStd = STATS,
+    seed: int = 0,
+) -> Batch:
     """Transitions to these frames; by default from zeros, by action 0, within an episode. Ends are time limits."""
     after = jnp.asarray(next_frame, jnp.float32)
     before = jnp.zeros_like(after) if frame is None else jnp.asarray(frame, jnp.float32)
     zeros = jnp.zeros(after.shape[:-1], jnp.int32)
     truncated = zeros > 0 if ended is None else jnp.asarray(ended, bool)
     taken = zeros if action is None else jnp.asarray(action, jnp.int32)
-    made = Transitions(before, after, taken, zeros, zeros, zeros > 0, truncated)
-    return Batch(made, STATS, 5.0, jax.random.key(0))
+    number = zeros if index is None else jnp.asarray(index)
+    made = Transitions(before, after, taken, number, number, zeros > 0, truncated)
+    return Batch(made, stats, 5.0, jax.random.key(seed))
 
 
 def steps(batch: Batch, start: int, stop: int) -> Batch:

@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from action_balance.config.agent import AgentConfig, PPOConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
@@ -84,7 +86,9 @@ class Trainer:
                 run.finish("interrupted")
                 raise
             _append(run.metrics(), config, update, [value] * config.seeds)
-            if not all(call(Update(update, total, 0, {}, [])) for call in callbacks):
+            if not all(
+                call(Update(update, total, 0, {}, [], lambda: pytest.fail("it has no state"))) for call in callbacks
+            ):
                 run.finish("interrupted")
                 return False
         run.finish("finished")

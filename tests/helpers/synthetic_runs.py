@@ -11,7 +11,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.runs import RunFolder
 from action_balance.runs.evaluation import EVALUATION, SUMMARY
 from action_balance.runs.folder import CHECKPOINTS, RunStatus
-from action_balance.studies.plan import run_name
+from action_balance.studies.atari.training import run_name
 from action_balance.studies.records import RUNS
 
 #: Ended episodes of an update, and their mean return.

@@ -2,7 +2,6 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from action_balance.nets.actor_critic import ActorCritic, SeparateActorCritic
 
@@ -30,22 +29,12 @@ def test_logits_and_both_values_by_hand() -> None:
     np.testing.assert_allclose(values, [[9.0, 115.0], [54.0, 190.0], [0.0, 100.0]])
 
 
-@pytest.mark.parametrize(
-    ("name", "gain"), [("actor", 0.1), ("critic", 0.1), ("policy_head", 0.01), ("value_head", 0.01)]
-)
-def test_residual_layers_and_heads_are_orthogonal_with_their_gains(name: str, gain: float) -> None:
-    layer = getattr(NET, name)
-    np.testing.assert_allclose(jnp.linalg.svd(layer.weight, compute_uv=False), gain, rtol=1e-4)
-    np.testing.assert_array_equal(layer.bias, np.zeros_like(layer.bias))
-
-
-def test_trunk_layers_are_orthogonal_with_gain_sqrt_2() -> None:
-    assert [layer.weight.shape for layer in NET.trunk] == [(8, 12), (8, 8)]
-    for layer in NET.trunk:
-        np.testing.assert_allclose(jnp.linalg.svd(layer.weight, compute_uv=False), 2**0.5, rtol=1e-5)
-
-
-def test_layers_of_the_same_size_have_different_weights() -> None:
+def test_layers_are_orthogonal_with_their_gains() -> None:
+    gains = {"actor": 0.1, "critic": 0.1, "policy_head": 0.01, "value_head": 0.01}
+    layers = [(getattr(NET, name), gain) for name, gain in gains.items()] + [(layer, 2**0.5) for layer in NET.trunk]
+    for layer, gain in layers:
+        np.testing.assert_allclose(jnp.linalg.svd(layer.weight, compute_uv=False), gain, rtol=1e-4)
+        np.testing.assert_array_equal(layer.bias, np.zeros_like(layer.bias))
     assert float(jnp.abs(NET.actor.weight - NET.critic.weight).max()) > 0.01
 
 

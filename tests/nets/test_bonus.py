@@ -59,16 +59,6 @@ def test_every_layer_is_orthogonal_with_gain_sqrt_2() -> None:
         np.testing.assert_allclose(joint @ joint.T, 2 * np.eye(len(joint)), atol=1e-5)
 
 
-def test_layers_and_keys_give_different_weights() -> None:
-    net, other = (
-        BonusNet(5, 5, 5, encoder_layers=2, key=KEY),
-        BonusNet(5, 5, 5, encoder_layers=2, key=jax.random.key(1)),
-    )
-    weights = [np.asarray(layer.weight) for layer in net.encoder + net.joined + other.encoder + other.joined]
-    for i, one in enumerate(weights):
-        assert all(np.abs(one - another).max() > 0.1 for another in weights[i + 1 :])
-
-
 def test_a_network_of_states_takes_no_action() -> None:
     net = BonusNet(2, 3, 2, key=KEY)
     with pytest.raises(TypeError, match="has no actions"):

@@ -1,6 +1,5 @@
 from functools import partial
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,12 +9,9 @@ from action_balance.nets.conv import Conv, convolve
 
 # Height, width, channels, side of the kernel, stride, outputs.
 SIZES = [
-    (84, 84, 4, 8, 4, 3),  # the three of the policy, and the last of a bonus network
-    (20, 20, 3, 4, 2, 5),
-    (9, 9, 5, 4, 1, 2),
+    (44, 44, 4, 8, 4, 3),  # as in the networks for images
     (9, 9, 5, 3, 1, 2),
     (13, 18, 2, 4, 2, 3),  # a row at the bottom is left over
-    (15, 11, 1, 6, 3, 2),  # two columns to the right are left over
     (11, 14, 2, 4, 4, 1),  # blocks that do not overlap; rows and columns left over
     (8, 8, 2, 8, 4, 3),  # one place only
 ]
@@ -84,23 +80,6 @@ def test_flattened_kernels_are_orthogonal_with_gain_sqrt_2(inputs: int, outputs:
     products = flat.T @ flat if len(flat) >= outputs else flat @ flat.T
     np.testing.assert_allclose(products, 2 * np.eye(len(products)), atol=1e-5)
     np.testing.assert_array_equal(conv.bias, np.zeros(outputs))
-
-
-def test_keys_give_other_kernels() -> None:
-    one, other = (Conv(1, 2, 4, 2, key=jax.random.key(seed)).weight for seed in (0, 1))
-    assert np.abs(np.asarray(one - other)).max() > 0.1
-
-
-def test_the_output_has_the_type_of_the_input_and_bfloat16_is_near() -> None:
-    conv = Conv(3, 8, 4, 2, key=jax.random.key(2))
-    x = jax.random.normal(jax.random.key(3), (13, 12, 3))
-    short = eqx.filter_jit(conv)(x.astype(jnp.bfloat16))
-    assert short.dtype == jnp.bfloat16
-    exact = eqx.filter_jit(conv)(x)
-    assert exact.dtype == jnp.float32
-    np.testing.assert_allclose(short.astype(jnp.float32), exact, rtol=2e-2, atol=3e-2)
-    assert np.abs(np.asarray(short, np.float32) - exact).max() > 0
-    assert conv.weight.dtype == jnp.float32
 
 
 def test_a_kernel_that_is_no_multiple_of_its_stride_is_an_error() -> None:

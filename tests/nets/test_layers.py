@@ -71,10 +71,6 @@ def test_large_matrices_far_from_square_take_fewer_steps_and_are_orthogonal(
         np.testing.assert_allclose(products, np.eye(min(rows, columns)), atol=1e-5)
 
 
-def test_keys_give_other_weights() -> None:
-    assert np.abs(matrix(PLAIN) - matrix(Linear(3, 5, gain=0.5, key=jax.random.key(9)))).max() > 0.1
-
-
 def test_an_action_that_joins_equals_the_concatenated_one_hot() -> None:
     xs, actions = jax.random.normal(jax.random.key(3), (4, 3)), jnp.arange(4)
     expected = [matrix(JOINED) @ np.concatenate([x, one_hot(a, 4)]) for x, a in zip(xs, actions, strict=True)]

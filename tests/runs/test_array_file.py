@@ -14,7 +14,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from action_balance.errors import UserError
 from action_balance.files import write_atomically
 from action_balance.reading import Missing
 from action_balance.runs import array_file
@@ -119,17 +118,6 @@ def test_a_small_file_that_expands_to_gigabytes_is_refused(tmp_path: Path, monke
         read_arrays(file)
     stored = _write(tmp_path / "b.npz", {"x": np.zeros(20_000)})  # as large as the file is, so there is no limit
     assert read_arrays(stored)["x"].sum() == 0
-
-
-def test_a_file_may_be_as_large_as_the_memory_and_no_larger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with (tmp_path / "a.npz").open("wb") as file:
-        file.truncate(10**12)  # without taking space
-    monkeypatch.setattr(array_file, "available_memory", lambda: 10**12)
-    with pytest.raises(DamagedArrays):
-        read_arrays(tmp_path / "a.npz")
-    monkeypatch.setattr(array_file, "available_memory", lambda: 10**12 - 1)
-    with pytest.raises(UserError, match=r"a\.npz needs at least 1\.0 TB of memory"):
-        read_arrays(tmp_path / "a.npz")
 
 
 @settings(derandomize=True, max_examples=100, deadline=None)

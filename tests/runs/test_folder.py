@@ -312,15 +312,6 @@ def test_versions_are_also_those_of_what_environments_run_on(
     assert len(start["versions"]) == 7 + len(packages)
 
 
-def test_what_a_resume_tells_is_kept_in_the_manifest(tmp_path: Path) -> None:
-    _create(tmp_path)
-    restored, _ = RunFolder.open(tmp_path).resume({"x": 7}, ["resume"], ["emulators begin anew"])
-    assert restored.warnings == ("emulators begin anew",)
-    first, second = RunFolder.open(tmp_path).manifest["starts"]
-    assert "warnings" not in first
-    assert second["warnings"] == ["emulators begin anew"]
-
-
 def test_an_evaluation_leaves_nothing_of_an_earlier_one_and_no_other_file_is_touched(tmp_path: Path) -> None:
     folder = _create(tmp_path)
     out = folder.save_evaluation({"games": 1}, {"episodes.csv": b"old", "episode.mp4": b"film", "heatmap.png": b"map"})

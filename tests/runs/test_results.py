@@ -26,14 +26,6 @@ def test_a_new_folder_has_a_summary_at_once(tmp_path: Path) -> None:
     assert "jax" in summary["versions"]
 
 
-def test_the_same_settings_continue(tmp_path: Path) -> None:
-    folder = _open(tmp_path)
-    folder.summary["ours"]["coverage"] = {"cells": 1}
-    folder.save()
-    folder.release()
-    assert _open(tmp_path).summary["ours"] == {"coverage": {"cells": 1}}
-
-
 def test_other_settings_are_refused_and_nothing_is_lost(tmp_path: Path) -> None:
     _open(tmp_path)
     before = (tmp_path / SUMMARY).read_bytes()

@@ -62,38 +62,16 @@ def three_hundred_walks() -> np.ndarray:
     return walk_all(world, [cohort("action-balance-rnd", OTHER, world.goals)], 300, OTHER, 700)[0]
 
 
+def test_a_walk_depends_neither_on_other_walks_nor_on_its_length(three_hundred_walks: np.ndarray) -> None:
+    world = small_world()
+    methods = ["random", "action-balance-rnd", "rnd"]
+    among = walk_all(world, [cohort(method, OTHER, world.goals) for method in methods], 7, OTHER, 333)
+    np.testing.assert_array_equal(among[1], three_hundred_walks[:7, :333])
+
+
 def test_every_run_is_walked_and_no_two_are_alike(three_hundred_walks: np.ndarray) -> None:
     assert (three_hundred_walks >= 0).all()
     assert len({cells.tobytes() for cells in three_hundred_walks}) == 300
-
-
-def test_a_walk_does_not_depend_on_how_many_others_there_are(three_hundred_walks: np.ndarray) -> None:
-    world = small_world()
-    few = walk_all(world, [cohort("action-balance-rnd", OTHER, world.goals)], 10, OTHER, 700)[0]
-    np.testing.assert_array_equal(few, three_hundred_walks[:10])
-
-
-def test_a_walk_does_not_depend_on_its_length(three_hundred_walks: np.ndarray) -> None:
-    world = small_world()
-    short = walk_all(world, [cohort("action-balance-rnd", OTHER, world.goals)], 5, OTHER, 333)[0]
-    np.testing.assert_array_equal(short, three_hundred_walks[:5, :333])
-
-
-def test_a_walk_does_not_depend_on_the_other_cohorts(three_hundred_walks: np.ndarray) -> None:
-    world = small_world()
-    methods = ["random", "action-balance-rnd", "rnd"]
-    among = walk_all(world, [cohort(method, OTHER, world.goals) for method in methods], 7, OTHER, 700)
-    np.testing.assert_array_equal(among[1], three_hundred_walks[:7])
-
-
-@pytest.mark.parametrize("count", [1, 3])
-def test_a_walk_does_not_depend_on_the_number_of_workers(
-    count: int, three_hundred_walks: np.ndarray, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(count)), raising=False)
-    world = small_world()
-    again = walk_all(world, [cohort("action-balance-rnd", OTHER, world.goals)], 300, OTHER, 700)[0]
-    np.testing.assert_array_equal(again, three_hundred_walks)
 
 
 def reach_small(runs: int, max_steps: int = 50_000, methods: tuple[str, ...] = tuple(METHODS)) -> FirstReach:
@@ -109,6 +87,17 @@ def many_reached() -> FirstReach:
     return reach_small(300)
 
 
+@pytest.mark.parametrize("count", [1, 3])
+def test_nothing_depends_on_the_number_of_workers(
+    count: int, three_hundred_walks: np.ndarray, many_reached: FirstReach, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(count)), raising=False)
+    world = small_world()
+    again = walk_all(world, [cohort("action-balance-rnd", OTHER, world.goals)], 300, OTHER, 700)[0]
+    np.testing.assert_array_equal(again, three_hundred_walks)
+    np.testing.assert_array_equal(reach_small(300).steps, many_reached.steps)
+
+
 def test_a_first_reach_does_not_depend_on_the_number_of_runs_or_the_lane(many_reached: FirstReach) -> None:
     few = reach_small(10)
     np.testing.assert_array_equal(few.steps, many_reached.steps[:, :10])
@@ -116,14 +105,6 @@ def test_a_first_reach_does_not_depend_on_the_number_of_runs_or_the_lane(many_re
     assert many_reached.reached.all()
     one = reach_small(1, methods=("rnd",))
     assert one.steps[0, 0] == many_reached.steps[list(METHODS).index("rnd"), 0]
-
-
-@pytest.mark.parametrize("count", [1, 5])
-def test_a_first_reach_does_not_depend_on_the_number_of_workers(
-    count: int, many_reached: FirstReach, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(count)), raising=False)
-    np.testing.assert_array_equal(reach_small(300).steps, many_reached.steps)
 
 
 def test_runs_of_different_streams_and_methods_differ() -> None:
@@ -134,13 +115,6 @@ def test_runs_of_different_streams_and_methods_differ() -> None:
     # Before the first update all methods are alike but for their randomness: the walks differ all the same.
     cells = walk_all(world, cohorts, 1, OTHER, 32)
     assert len({run.tobytes() for run in cells}) == len(cohorts)
-
-
-def test_a_cohort_has_the_coefficients_of_its_method() -> None:
-    world = small_world()
-    found = [cohort(method, OTHER, world.goals) for method in METHODS]
-    pairs = [(float(one.action_coef), float(one.state_coef)) for one in found]
-    np.testing.assert_allclose(pairs, [(0, 0), (0.5, 0), (0, 0.8), (0.5, 0.8)], rtol=1e-6)
 
 
 # The world of a walk.
@@ -164,21 +138,6 @@ def test_a_walk_obeys_the_world() -> None:
             elif time == 37:  # the start happens to be a neighbour
                 assert there == int(world.start)
                 time = 0
-
-
-def test_goals_do_not_change_a_walk() -> None:
-    world = small_world()
-    plain, with_goal = (
-        walk_all(world, [cohort("rnd", OTHER, goals)], 20, OTHER, 700) for goals in (world.goals, goal_at(world, 5, 5))
-    )
-    assert (plain == with_goal).all()
-
-
-def test_a_walk_is_back_at_the_start_every_200_steps() -> None:
-    world = open_world()
-    cells = walk_all(world, [cohort(method, PAPER, world.goals) for method in METHODS], 3, PAPER, 2000)
-    assert (cells[:, :, ::200] == 0).all()
-    assert (cells[:, :, 199::200] != 0).any()
 
 
 # The plain agent makes the same steps from the same random numbers.
@@ -234,11 +193,6 @@ class Replay:
 REPLAYS = {
     "the paper": Replay(open_world(), PAPER, 5000, 3),
     "walls": Replay(small_world(), OTHER, 3000, 1),
-    "learning from every single step": Replay(small_world(), replace(OTHER, update_every=1), 2000, 7),
-    "learning every 7 steps": Replay(
-        GridWorld.create(3, 11, episode_steps=50), replace(PAPER, update_every=7), 3000, 5
-    ),
-    "never learning": Replay(small_world(200), replace(OTHER, update_every=5000), 3000, 13),
     "a long batch": Replay(small_world(200), replace(OTHER, update_every=1500), 3000, 13),
 }
 
@@ -292,65 +246,15 @@ def test_the_steps_to_the_goal_are_those_of_the_walk() -> None:
     np.testing.assert_array_equal(found.reached, at_goal.any(axis=-1))
 
 
-def test_steps_add_up_over_all_episodes(many_reached: FirstReach) -> None:
-    # From the start to the corner it is 6 steps at best, and an episode has 37.
-    assert many_reached.steps.min() >= 6
-    assert (many_reached.steps > 37).mean() > 0.5
-
-
 def test_a_run_that_does_not_reach_its_goal_stops_at_the_limit(many_reached: FirstReach) -> None:
-    limit = int(np.median(many_reached.steps))
+    limit = int(np.sort(many_reached.steps, axis=None)[many_reached.steps.size // 2])  # a run reaches it just so
     cut = reach_small(300, max_steps=limit)
     np.testing.assert_array_equal(cut.steps, np.minimum(many_reached.steps, limit))
     np.testing.assert_array_equal(cut.reached, many_reached.steps <= limit)
     assert 0 < cut.reached.sum() < cut.reached.size
-
-
-def test_the_limit_itself_still_counts(many_reached: FirstReach) -> None:
-    steps = int(many_reached.steps[:, 0].max())
-    row = int(many_reached.steps[:, 0].argmax())
-    at, below = reach_small(1, max_steps=steps), reach_small(1, max_steps=steps - 1)
-    assert (at.steps[row, 0], at.reached[row, 0]) == (steps, True)
-    assert (below.steps[row, 0], below.reached[row, 0]) == (steps - 1, False)
-
-
-def test_a_limit_shorter_than_a_batch_is_kept() -> None:
-    cut = reach_small(3, max_steps=5)  # the goal is 6 steps away
+    cut = reach_small(3, max_steps=5)  # shorter than a batch; the goal is 6 steps away
     assert (cut.steps == 5).all()
     assert not cut.reached.any()
-
-
-def test_a_run_without_a_goal_takes_all_its_steps() -> None:
-    world = small_world()
-    found = simulate.reach(world, [cohort("rnd", OTHER, world.goals)], 3, OTHER, 2000)
-    assert (found.steps == 2000).all()
-    assert not found.reached.any()
-
-
-def test_the_goals_of_cohorts_are_their_own() -> None:
-    world = small_world()
-    near, far = goal_at(world, 4, 3), goal_at(world, 7, 5)
-    cohorts = [cohort("random", OTHER, near, 8), cohort("random", OTHER, far, 8)]
-    found = simulate.reach(world, cohorts, 200, OTHER, 50_000)
-    assert (found.steps[0] == 1).mean() == pytest.approx(0.25, abs=0.1)  # straight up, one action of four
-    assert found.steps[1].min() >= 6
-    assert found.steps[0].mean() * 3 < found.steps[1].mean()
-
-
-def test_the_steps_computed_are_whole_blocks_of_all_lanes(many_reached: FirstReach) -> None:
-    block = simulate.compiled(8, 6, OTHER).block * simulate.LANES
-    assert many_reached.lane_steps % block == 0
-    assert many_reached.lane_steps >= many_reached.steps.sum()
-    world = small_world()
-    one = simulate.reach(world, [cohort("rnd", OTHER, world.goals)], 1, OTHER, block // simulate.LANES + 1)
-    assert one.lane_steps == 2 * block
-
-
-def test_a_block_is_about_a_thousand_steps_in_whole_updates() -> None:
-    # Of programs that other tests need.
-    assert simulate.compiled(3, 11, replace(PAPER, update_every=7)).block == 1022
-    assert simulate.compiled(8, 6, OTHER).block == 1024
-    assert simulate.compiled(8, 6, replace(OTHER, update_every=3000)).block == 3000
 
 
 def test_threads_that_need_the_same_program_compile_it_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -373,18 +277,6 @@ def test_threads_that_need_the_same_program_compile_it_once(monkeypatch: pytest.
     assert calls == [(3, 5, settings)]
 
 
-def test_an_error_of_compiling_ahead_occurs_where_the_program_is_needed(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fails(*_: object) -> object:
-        raise MemoryError("too large")
-
-    monkeypatch.setattr(simulate, "_compile", fails)
-    settings = replace(OTHER, update_every=78)
-    with simulate.compiling(GridWorld.create(3, 5), settings):
-        pass
-    with pytest.raises(MemoryError, match="too large"):
-        simulate.compiled(3, 5, settings)
-
-
 def test_progress_adds_up_to_all_runs() -> None:
     world = small_world()
     cohorts = [cohort(method, OTHER, goal_at(world, 4, 3)) for method in METHODS]
@@ -395,12 +287,6 @@ def test_progress_adds_up_to_all_runs() -> None:
     reported.clear()
     simulate.reach(world, cohorts, 130, OTHER, 50_000, reported.append)
     assert sum(reported) == 4 * 130
-
-
-def test_no_runs_give_no_results() -> None:
-    world = small_world()
-    assert list(simulate.walk(world, [cohort("rnd", OTHER, world.goals)], 0, OTHER, 100)) == []
-    assert simulate.reach(world, [cohort("rnd", OTHER, world.goals)], 0, OTHER, 100).steps.shape == (1, 0)
 
 
 # Threads.
@@ -415,30 +301,6 @@ def test_leaving_a_walk_early_stops_its_threads() -> None:
     assert threading.active_count() > before
     walk.close()
     assert threading.active_count() == before
-
-
-def test_leaving_a_walk_early_does_not_wait_for_the_chunk_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0}, raising=False)
-    reported: list[float] = []
-    second_chunk, left = threading.Event(), threading.Event()
-
-    def progress(done: float) -> None:
-        reported.append(done)
-        if len(reported) == 5:  # the first of the four blocks of the second chunk
-            second_chunk.set()
-            left.wait(timeout=60)
-
-    world = small_world()
-    runs, steps = 2 * simulate.LANES, 4 * simulate.BLOCK_STEPS
-    walk = simulate.walk(world, [cohort("rnd", OTHER, world.goals)], runs, OTHER, steps, progress)
-    assert isinstance(walk, Generator)
-    next(walk)
-    assert second_chunk.wait(timeout=60)
-    leaving = threading.Timer(0.3, left.set)
-    leaving.start()
-    walk.close()
-    leaving.join()
-    assert len(reported) == 5
 
 
 @pytest.mark.parametrize("start", ["walk", "reach"])
@@ -530,10 +392,3 @@ def test_table_i_of_the_paper_is_reproduced() -> None:
     average_errors = (ours - paper).mean(axis=1) / (np.sqrt(variance.sum(axis=1)) / 5)
     assert (np.abs(average_errors) < 3).all()
     assert list(np.argsort(ours.mean(axis=1))) == [2, 1, 0]  # action balance RND first, random last
-
-
-def test_lanes_without_a_run_cost_less_than_waiting_for_the_slowest() -> None:
-    """1,000 runs to a goal: refilled lanes compute far fewer steps than runs that all wait for the last."""
-    world = goal_world((10, 10))  # in the world of Table I, whose program is compiled
-    found = simulate.reach(world, [cohort("random", PAPER, world.goals, 0, 9)], 1000, PAPER, 10**6)
-    assert found.lane_steps < 0.5 * 1000 * found.steps.max()

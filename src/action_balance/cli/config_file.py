@@ -10,10 +10,11 @@ import tomllib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, get_origin
+from types import NoneType
+from typing import Any
 
 from action_balance.cli.form import Flag, Form
-from action_balance.config.fields import describe, element, from_text
+from action_balance.config.fields import describe, element, options
 from action_balance.config.trust import check_trusted
 from action_balance.errors import UserError, nearest
 from action_balance.files import Data
@@ -125,16 +126,15 @@ class SettingsFile:
             if one.path in TYPED_ONLY:
                 raise self._refuse(key, "cannot be set in a file: give it on the command line")
             self._keys[one.path] = key
-            words = self._words(key, one, value)
-            if words is None or one.path in self._typed:
-                continue
+            if one.path in self._typed or (value is None and NoneType not in options(one.kind)):
+                continue  # in JSON, null stands for the default
+            words = [] if value is None else self._words(key, one, value)
             try:
-                self.values[one.path] = one.value(words)
+                self.values[one.path] = None if value is None else one.value(words)
             except UserError as error:
                 why = str(error)
-                raise self._refuse(
-                    key, why.removeprefix(f"{one.name} ") if why.startswith(one.name) else f"is refused: {why}"
-                ) from None
+                is_own = why.startswith(one.name)
+                raise self._refuse(key, why.removeprefix(f"{one.name} ") if is_own else f"is refused: {why}") from None
             self._places |= {one.name: key, **{f"'{word}'": key for word in words}}
         return bool(taken)
 
@@ -165,24 +165,17 @@ class SettingsFile:
         line = _line(read_text(self.path, "a settings file", MAX_BYTES).splitlines(), key)
         return UserError(f"{self.path}{f', line {line}' if line else ''}: {'.'.join(key):.80} {why}")
 
-    def _words(self, key: Key, one: Flag, value: Any) -> list[str] | None:
-        """A value as it would be typed; None where it stands for the default."""
-        if value is None:
-            return ["none"] if _takes_none(one) else None
-        if one.kind is bool and not isinstance(value, bool):
-            raise self._refuse(key, f"takes true or false, not {_shown(value)}")
-        if one.kind is bool or (one.parsed and isinstance(value, dict)):
+    def _words(self, key: Key, one: Flag, value: Any) -> list[str]:
+        """A value as it would be typed."""
+        if one.parsed and isinstance(value, dict):
             return [json.dumps(value)]
-        listed = one.many or element(one.kind) is not None
-        return [self._word(key, one, item) for item in (value if listed and isinstance(value, list) else [value])]
-
-    def _word(self, key: Key, one: Flag, value: Any) -> str:
         kind = element(one.kind) or one.kind
-        if isinstance(value, list) and get_origin(kind) is tuple:
-            return ",".join(map(str, value))
-        if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise self._refuse(key, f"takes {describe(kind)}, not {_shown(value)}")
-        return str(value)
+        items = value if isinstance(value, list) and (one.parsed or kind is not one.kind) else [value]
+        for item in items:
+            if isinstance(item, bool) != (kind is bool) or not isinstance(item, int | float | str):
+                shown = json.dumps(value, default=str)
+                raise self._refuse(key, f"takes {describe(kind)}, not {shown:.40}")
+        return [str(item) for item in items]
 
 
 def _walk(table: Data, above: Key) -> Iterator[tuple[Key, Any]]:
@@ -197,17 +190,6 @@ def _find(key: Key, value: Any, names: Mapping[str, Flag]) -> Flag | None:
     if len(key) == 1 and f" {name}" in names and not (name == "env" and isinstance(value, dict)):
         return names[f" {name}"]
     return next((names[f"{root}{name}"] for root in ROOTS if f"{root}{name}" in names), None)
-
-
-def _takes_none(one: Flag) -> bool:
-    try:
-        return not one.parsed and one.kind is not bool and from_text(one.kind, "none") is None
-    except ValueError:
-        return False
-
-
-def _shown(value: Any) -> str:
-    return f"{json.dumps(value, default=str):.40}"
 
 
 def _as_config(values: Mapping[str, Any]) -> Data:

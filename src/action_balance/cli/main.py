@@ -8,19 +8,13 @@ from typing import NoReturn
 
 from action_balance import signals
 from action_balance._version import __version__
-from action_balance.cli.compare import Compare
-from action_balance.cli.doctor import Doctor
-from action_balance.cli.evaluate import Evaluate
-from action_balance.cli.explore import Explore
+from action_balance.cli.commands import Compare, Doctor, Evaluate, Explore, List, Resume, View
 from action_balance.cli.form import PROGRAM, Command
 from action_balance.cli.help import COMPLETION, HELP, HELP_ALL, command_help, overview, wants_help
-from action_balance.cli.list import List
 from action_balance.cli.parser import parse as parse_form
-from action_balance.cli.reproduce import Atari, Bonuses, Entropy, Exploration, Grid, Neural
-from action_balance.cli.resume import Resume
+from action_balance.cli.reproduce import REPRODUCE
 from action_balance.cli.sweep import Sweep
 from action_balance.cli.train import Train
-from action_balance.cli.view import View
 from action_balance.errors import UserError, WriteError, check_name
 from action_balance.machine import failure
 from action_balance.printable import printable
@@ -30,12 +24,7 @@ EXAMPLES = ("reproduce grid --runs 20", "train deep-sea --size 10 --steps 1e5")
 
 #: The commands by name; those of a group have two words.
 COMMANDS: dict[str, type[Command]] = {
-    "reproduce grid": Grid,
-    "reproduce neural": Neural,
-    "reproduce bonuses": Bonuses,
-    "reproduce exploration": Exploration,
-    "reproduce atari": Atari,
-    "reproduce entropy": Entropy,
+    **REPRODUCE,
     "explore": Explore,
     "train": Train,
     "resume": Resume,
@@ -137,20 +126,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(command: Command) -> None:
-    if command.is_light:
-        from action_balance.terminal.console import OutputConsole
+    from action_balance.terminal.console import OutputConsole
 
+    if command.is_light:
         command.load()(OutputConsole())
         return
-    _prepare_and_run(command)
-
-
-def _prepare_and_run(command: Command) -> None:
     from action_balance.config.registry import describe_error
     from action_balance.core.program_cache import use_program_cache
     from action_balance.engines.device.devices import use_all_cores
     from action_balance.plots.settings import ignore_settings_here
-    from action_balance.terminal.console import OutputConsole
 
     ignore_settings_here()
     use_all_cores()

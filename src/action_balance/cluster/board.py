@@ -42,7 +42,6 @@ class Board(LiveScreen):
         self._began = self._last_line = clock()
 
     def add(self, job: Job) -> None:
-        """A job will be trained."""
         self._jobs[job.name], self._base[job.name] = job, job.saved()
         self._updates += job.updates - self._base[job.name]
 
@@ -62,13 +61,11 @@ class Board(LiveScreen):
         self.say(f"{job.name}: {says} ({self._before + self._done} of {self._total})")
 
     def waiting(self, job: Job, why: str) -> None:
-        """A job will be tried again."""
         self._now.pop(job.name, None)
         self._retries += 1
         self.say(f"{job.name}: {why}")
 
     def failed(self, job: Job, why: str) -> None:
-        """A job is given up."""
         self._now.pop(job.name, None)
         self._failed += 1
         self._updates -= job.updates - self._base[job.name]

@@ -214,7 +214,6 @@ class Campaign:
         self.board.failed(run.job, why)
 
     def _stop_tasks(self) -> None:
-        """Let all tasks save and end."""
         import ray
 
         refs = list(self._refs)

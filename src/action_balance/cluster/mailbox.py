@@ -32,6 +32,5 @@ class Mailbox:
         self._messages.append(message)
 
     def take(self) -> list[Message]:
-        """All messages since the last call."""
         found, self._messages = self._messages, []
         return found

@@ -58,21 +58,18 @@ class Resources:
 
     @property
     def description(self) -> str:
-        """Where runs are trained, in words."""
         gpus = f" and {count(int(self.all_gpus), 'GPU')}" if self.all_gpus else ""
         nodes = f" of {self.nodes} nodes" if self.nodes > 1 else ""
         return f"Ray with {count(int(self.all_cpus), 'core')}{gpus}{nodes}, up to {count(self.slots, 'run')} at once"
 
     @property
     def variables(self) -> dict[str, str]:
-        """Environment variables of the processes that train."""
         if not self.gpus:
             return {"JAX_PLATFORMS": "cpu"} if self.all_gpus else {}
         return {"XLA_PYTHON_CLIENT_MEM_FRACTION": f"{GPU_MEMORY * self.gpus:.3f}"} if self.gpus < 1 else {}
 
     @property
     def options(self) -> dict[str, Any]:
-        """Options of a task that trains a run."""
         made: dict[str, Any] = {"num_cpus": self.cpus, "num_gpus": self.gpus}
         return made | ({"runtime_env": {"env_vars": self.variables}} if self.variables else {})
 
@@ -145,7 +142,6 @@ def _print_nothing(ray: Any) -> None:
 
 
 def plan(config: ClusterConfig, nodes: list[Mapping[str, float]]) -> Resources:
-    """What each run reserves."""
     all_cpus, all_gpus = (sum(node.get(kind, 0.0) for node in nodes) for kind in ("CPU", "GPU"))
     gpus = config.gpus_per_run if config.gpus_per_run is not None else min(1.0, all_gpus)
     cpus = config.cpus_per_run
@@ -171,7 +167,6 @@ def _leave_gpus_to_runs() -> None:
 
 @contextmanager
 def _own_signals() -> Iterator[None]:
-    """Keep our signal handlers: Ray replaces that of SIGTERM."""
     before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
         yield

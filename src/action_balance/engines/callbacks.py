@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any
 
+from action_balance.agent.state import TrainState
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
@@ -26,6 +27,9 @@ class Update:
     none has. `rows` has those that are lists."""
     rows: Sequence[Mapping[str, Any]]
     """One row for each seed, as in ``metrics.jsonl``."""
+    state: Callable[[], TrainState] = field(repr=False)
+    """Returns the state after this update, with a leading axis for the seeds; only until the callback returns, because
+    the next update reuses its memory."""
     _stopped: bool = field(default=False, repr=False)
 
     def stop(self) -> None:

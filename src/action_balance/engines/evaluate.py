@@ -5,6 +5,7 @@ memory with U units each.
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
@@ -17,6 +18,7 @@ from action_balance.agent.context import AgentContext
 from action_balance.agent.rollout import act
 from action_balance.agent.state import Actor
 from action_balance.config.agent import AgentConfig
+from action_balance.config.train import TrainConfig
 
 #: How actions are chosen: the mode of pi, a sample of pi, or a sample of beta (Eq. 5).
 ActionMode = Literal["greedy", "sampled", "behaviour"]
@@ -85,21 +87,7 @@ def decide(
     context: AgentContext,
     with_bonus: bool = True,
     mask: Bool[Array, " A"] | None = None,
-) -> Decision:
-    """Choose an action for one observation."""
-    return decide_with_memory(actor, None, observation, index, key, mode, context, with_bonus, mask)[0]
-
-
-def decide_with_memory(
-    actor: Actor,
-    memory: Float[Array, "P U"] | None,
-    observation: Real[Array, "..."],
-    index: Int[Array, ""] | int,
-    key: PRNGKeyArray,
-    mode: Int[Array, ""],
-    context: AgentContext,
-    with_bonus: bool = True,
-    mask: Bool[Array, " A"] | None = None,
+    memory: Float[Array, "P U"] | None = None,
 ) -> tuple[Decision, Float[Array, "P U"] | None]:
     """Choose an action for one observation, given what the policy remembers of the episode."""
     logits, _, bonus, memory = act(actor, observation, index, context, mask, memory)
@@ -108,3 +96,23 @@ def decide_with_memory(
     preferences = jnp.stack([logits, logits + noise, behaviour + noise])[mode]
     chosen = context.distribution.mode(preferences)
     return Decision(chosen, logits, behaviour, bonus if with_bonus else jnp.zeros_like(bonus), mask), memory
+
+
+def mode_key(seed: int, number: Int[Array, ""] | int, mode: Int[Array, ""] | int) -> PRNGKeyArray:
+    """Random key of all episodes of one agent in one action mode."""
+    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), mode)
+
+
+def evaluate_agents(
+    config: TrainConfig, one_agent: Callable[[ActionMode, int], Evaluation]
+) -> dict[ActionMode, Evaluation]:
+    """The episodes of all agents of a run in all action modes: one agent after the other, as if it were alone."""
+
+    def all_agents(mode: ActionMode) -> Evaluation:
+        agents = [one_agent(mode, place) for place in range(config.seeds)]
+        numbers = [replace(one, trace=None, recordings=()) for one in agents]
+        together = jax.tree.map(lambda *leaves: np.stack(leaves), *numbers)
+        recordings = tuple(one for agent in agents for one in agent.recordings)
+        return replace(together, trace=agents[0].trace, recordings=recordings)
+
+    return {mode: all_agents(mode) for mode in action_modes(config.agent)}

@@ -162,7 +162,7 @@ class _Session:
             self._record_tracking()
             self.messages.write(self.folder)
             try:
-                is_enough = self.listeners.stops(Update(update, total, steps, means, made))
+                is_enough = self.listeners.stops(Update(update, total, steps, means, made, self.trainer.state))
             except BaseException:  # of the code of a callback: nothing that was trained is lost
                 self._save(update, metrics)
                 raise

@@ -5,10 +5,10 @@ a run is refused before it begins, with the number. The estimate counts only wha
 time; what a program needs in between comes on top of it.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
@@ -20,14 +20,14 @@ from action_balance.config.agent import AgentConfig, ImageConfig
 from action_balance.config.bonuses import bonus_settings
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.devices import choose_devices, splits_environments
-from action_balance.engines.device.environments import twice_the_envs
+from action_balance.engines.host.rollout_buffer import RolloutBuffer
 from action_balance.envs.mixed import empty_stats
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import flag
 from action_balance.machine import Need, available_memory, check_memory
 
-#: Bytes of a number, of a random key, and of a flag of a step.
-NUMBER, KEY, FLAG = 4, 8, 1
+#: Bytes of a number and of a random key.
+NUMBER, KEY = 4, 8
 
 #: Flags that a message names: those that were raised most.
 NAMED = 2
@@ -59,53 +59,33 @@ def warmup_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
 
 def state_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
     """What the agents of a run and their environments occupy, whatever they do."""
-    agent, share = config.agent, _share(config)
+    share, sizes = _share(config), _sizes(config, spec)
     state = jax.eval_shape(partial(_initial, config, spec), jax.random.key(0))
-    twice = (
-        jax.eval_shape(partial(_initial, twice_the_envs(config), spec), jax.random.key(0)) if share.is_split else state
-    )
-
-    def size(part: Callable[[Any], Any]) -> int:
-        """Bytes of a part of the states; what is there twice with twice the environments belongs to them."""
-        whole = _bytes(part(state))
-        of_envs = _bytes(part(twice)) - whole
-        return share.seeds * (share.copies * (whole - of_envs) + of_envs // share.parts)
-
-    own = {"params", "optimizer", "bonus_states"}
-    rest = [one.name for one in fields(state) if one.name not in own]
-    networks, world = _networks(agent, spec), _world(config)
-    bonuses = [_raised(_bonus(agent, name), prefix=name) for name in agent.bonus_names]
+    networks, bonuses = _bytes((state.params, state.optimizer)), _bytes(state.bonus_states)
+    rest = _bytes(state) - networks - bonuses
     widths = ["--features", "--bonus-features"] if spec.is_image or spec.is_mixed else ["--hidden", "--bonus-hidden"]
     how = f"observations of {int(np.prod(spec.stats_shape, dtype=object)) * (spec.size // _frame_size(spec)):,} numbers"
-    networks_need = _need(
-        "its networks",
-        size(lambda state: (state.params, state.optimizer)),
-        *(networks, *bonuses, world),
-        otherwise=widths,
-        how=how,
-    )
     return [
-        networks_need,
-        _need("its bonuses", size(lambda state: state.bonus_states), *bonuses, networks, world),
-        _need("its environments", size(lambda state: [getattr(state, name) for name in rest]), world),
+        _need("its networks", share.seeds * share.copies * networks, sizes, widths, how),
+        _need("its bonuses", share.seeds * bonuses // share.parts, sizes),
+        _need("its environments", share.seeds * rest // share.parts, _world(config)),
     ]
 
 
 def update_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
     """What an update occupies besides the agents."""
-    agent, ppo, world, share = config.agent, config.agent.ppo, _world(config), _share(config)
-    rollout = (device_rollout if config.env.engine == "device" else host_rollout)(agent, spec) // share.parts
-    at_once = share.at_once
+    agent, ppo, share, on_host = config.agent, config.agent.ppo, _share(config), config.env.engine == "host"
+    rollout = (host_rollout if on_host else device_rollout)(agent, spec) // share.parts
     # The environments of every minibatch, its random key, and its losses.
-    plan = ppo.epochs * (NUMBER * agent.envs + (KEY + NUMBER * LOSSES) * ppo.minibatches)
-    length, times = _raised(ppo, "rollout_steps"), _raised(ppo, "epochs", "minibatches")
-    size = (spec.size if config.env.engine == "host" else _frame_size(spec)) * np.dtype(spec.dtype).itemsize
+    plan = 0 if agent.uniform else ppo.epochs * (NUMBER * agent.envs + (KEY + NUMBER * LOSSES) * ppo.minibatches)
+    size = (spec.size if on_host else _frame_size(spec)) * np.dtype(spec.dtype).itemsize
     how = f"{agent.envs:,} environments x {ppo.rollout_steps:,} steps, {size:,} bytes for each observation"
     flags = ["--envs", "--rollout-steps"]
-    flags += ["--max-image-side"] if config.env.engine == "host" and (spec.is_image or spec.is_mixed) else []
+    flags += ["--max-image-side"] if on_host and (spec.is_image or spec.is_mixed) else []
+    length, times = _raised(ppo, "rollout_steps"), _raised(ppo, "epochs", "minibatches")
     return [
-        _need("its rollouts", at_once * rollout, world, length, _networks(agent, spec), otherwise=flags, how=how),
-        _need("its minibatches", 0 if agent.uniform else at_once * plan, times, world),
+        _need("its rollouts", share.at_once * rollout, _sizes(config, spec, with_bonuses=False) | length, flags, how),
+        _need("its minibatches", share.at_once * plan, times | _world(config)),
     ]
 
 
@@ -113,26 +93,23 @@ def device_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
     """Bytes of a rollout on the device, and of what one minibatch keeps of every layer for its gradient."""
     if agent.uniform:  # the rollout is not learned from
         return 0
-    frame = _frame_size(spec) * np.dtype(spec.dtype).itemsize
-    cells = 2 if agent.net.trunks == "separate" and not (spec.is_image or spec.is_mixed) else 1
-    units = agent.recurrent_units * cells
+    sees_images = spec.is_image or spec.is_mixed
+    units = agent.recurrent_units * (2 if agent.net.trunks == "separate" and not sees_images else 1)
     # Observation and next observation; action, log-probability, logits, two values, the reward and the memory.
+    frame = _frame_size(spec) * np.dtype(spec.dtype).itemsize
     step = 2 * frame + NUMBER * (len(spec.nvec) + 1 + sum(spec.nvec) + 2 + 1 + units)
-    layers = 0 if spec.is_image or spec.is_mixed else NUMBER * agent.net.hidden * agent.net.layers
-    layers += NUMBER * GATES * units
+    layers = NUMBER * (GATES * units + (0 if sees_images else agent.net.hidden * agent.net.layers))
     return agent.steps_per_update * step + agent.steps_per_update // agent.ppo.minibatches * layers
 
 
 def host_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
     """Bytes of the rollouts of environments on the host: one is learned from while the buffers of the next exist."""
-    times, depth, envs, choices = agent.ppo.rollout_steps, spec.shape[0], agent.envs, sum(spec.nvec)
-    frame = _frame_size(spec) * np.dtype(spec.dtype).itemsize
-    frames = (depth + times) * (frame + FLAG) + times * frame  # and those that ended episodes
-    notes = NUMBER * times * (len(spec.nvec) + 3 + 2 * choices)  # see `RolloutBuffer`
-    noise = NUMBER * times * choices
+    context = AgentContext(agent, spec)
+    empty = partial(RolloutBuffer.empty, context, agent.envs, np.int32(0))
+    buffer = _bytes(jax.eval_shape(empty, jax.random.key(0)))
     # What is learned from has every frame as an observation, as one that a step started from, and as one it reached.
-    learned = 0 if agent.uniform else (depth - 1 + 3 * times) * frame
-    return envs * (2 * (frames + notes + noise) + learned)
+    frames = 0 if agent.uniform else spec.shape[0] - 1 + 3 * agent.ppo.rollout_steps
+    return 2 * buffer + agent.envs * frames * _frame_size(spec) * np.dtype(spec.dtype).itemsize
 
 
 def _frame_size(spec: EnvSpec) -> int:
@@ -146,48 +123,22 @@ def _available() -> int | None:
     return available_memory() if limit is None else limit
 
 
-def _need(what: str, size: int, *flags: Mapping[str, float], otherwise: Sequence[str] = (), how: str = "") -> Need:
-    """A part, with the flags that were raised most; each is given with how many times its default it is."""
-    known = {name: times for one in flags for name, times in one.items()}
-    named = sorted(known, key=lambda name: -known[name])[:NAMED] or list(otherwise)
-    return Need(what, size, f"a smaller {' or '.join(named)}" if named else "a machine with more", how)
-
-
-def _networks(agent: AgentConfig, spec: EnvSpec) -> dict[str, float]:
-    image = _raised(agent.image) if spec.is_image or spec.is_mixed else {}
-    image |= _raised(agent, "memory_units") if agent.recurrent_units else {}
-    return image | (_raised(agent.net) if not spec.is_image else {})
-
-
-def _world(config: TrainConfig) -> dict[str, float]:
-    """The flags of what every part depends on: the environment, how many there are, and the seeds."""
-    return _raised(config.env) | _raised(config.agent, "envs") | _raised(config, "seeds")
-
-
-@dataclass(frozen=True)
-class _Share:
+class _Share(NamedTuple):
     """What of a run counts against the memory that is known: that of one GPU, or of all CPU devices together."""
 
-    seeds: int
-    """Seeds whose states are there."""
-    at_once: int
-    """Those that are trained at the same time: on a CPU, every core computes one after the other."""
-    is_split: bool = False
-    """Whether devices share the environments of a seed."""
-    copies: int = 1
-    """Copies of what all environments share."""
-    parts: int = 1
-    """Parts of the environments, of which one is there."""
+    seeds: int  # whose states are there
+    at_once: int  # that are trained at the same time: on a CPU, every core computes one after the other
+    copies: int = 1  # of the networks, where devices share the environments of a seed
+    parts: int = 1  # of the environments, of which one is there
 
 
 def _share(config: TrainConfig) -> _Share:
     if config.env.engine == "host":
         return _Share(config.seeds, config.seeds)
     devices = choose_devices(config)
-    is_split, on_cpu = splits_environments(config, devices), devices[0].platform == "cpu"
-    if is_split:
-        copies, parts = (len(devices), 1) if on_cpu else (1, len(devices))
-        return _Share(config.seeds, 1 if on_cpu else config.seeds, True, copies, parts)
+    on_cpu = devices[0].platform == "cpu"
+    if splits_environments(config, devices):
+        return _Share(config.seeds, 1, len(devices)) if on_cpu else _Share(config.seeds, config.seeds, 1, len(devices))
     each = -(-config.seeds // len(devices))
     return _Share(config.seeds, min(config.seeds, len(devices))) if on_cpu else _Share(each, each)
 
@@ -206,16 +157,33 @@ def _bytes(tree: Any) -> int:
     return sum(int(np.prod(leaf.shape, dtype=object)) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
 
 
-def _bonus(agent: AgentConfig, name: str) -> Any:
-    """The settings of a bonus; None if it has none."""
-    kind = bonus_settings(name)
-    return kind(**agent.settings_of(name)) if kind else None
+def _need(what: str, size: int, flags: Mapping[str, float], otherwise: Sequence[str] = (), how: str = "") -> Need:
+    """A part, with the flags that were raised most."""
+    named = sorted(flags, key=lambda name: -flags[name])[:NAMED] or list(otherwise)
+    return Need(what, size, f"a smaller {' or '.join(named)}" if named else "a machine with more", how)
+
+
+def _world(config: TrainConfig) -> dict[str, float]:
+    """The flags of what every part depends on: the environment, how many there are, and the seeds."""
+    return _raised(config.env) | _raised(config.agent, "envs") | _raised(config, "seeds")
+
+
+def _sizes(config: TrainConfig, spec: EnvSpec, with_bonuses: bool = True) -> dict[str, float]:
+    """The flags of how large the networks of a run are."""
+    agent = config.agent
+    found = _world(config) | (_raised(agent, "memory_units") if agent.recurrent_units else {})
+    found |= _raised(agent.image) if spec.is_image or spec.is_mixed else {}
+    found |= {} if spec.is_image else _raised(agent.net)
+    for name in agent.bonus_names if with_bonuses else ():
+        if kind := bonus_settings(name):
+            found |= _raised(kind(**agent.settings_of(name)), prefix=name)
+    return found
 
 
 def _raised(settings: Any, *names: str, prefix: str = "") -> dict[str, float]:
     """The flags of whole numbers that somebody has raised, each with how many times its default it is."""
     taken, found = {one.name for one in fields(ImageConfig)} if prefix else set(), {}
-    for one in fields(settings) if settings is not None else ():
+    for one in fields(settings):
         value = getattr(settings, one.name)
         if isinstance(value, int) and (not names or one.name in names):
             times = value / one.default if isinstance(one.default, int) and one.default else float(value > 0)

@@ -13,7 +13,8 @@ from jaxtyping import Bool, Float32, Int, Int32
 
 from action_balance.envs.deep_sea.config import check_size
 from action_balance.envs.grid.maps import corridor_world, goal_world, open_world
-from action_balance.envs.grid.world import Cell, CellView, GridWorld
+from action_balance.envs.grid.view import CellView
+from action_balance.envs.grid.world import Cell, GridWorld
 from action_balance.errors import UserError, check_name
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from action_balance.config.bonuses import Embedding
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale
-from action_balance.envs.gymnasium.leaves import ObsLayout
+from action_balance.envs.gymnasium.layouts import ObsLayout
 from action_balance.errors import UserError
 from action_balance.interop import learner as compiled
 from action_balance.interop.inputs import Spaces, padded

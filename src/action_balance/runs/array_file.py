@@ -14,7 +14,6 @@ import numpy as np
 
 from action_balance.errors import as_size
 from action_balance.files import Data
-from action_balance.machine import Need, available_memory, check_memory
 from action_balance.reading import opened, parse_json
 
 #: Most bytes of the arrays of a compressed file, which a small file could exceed by far.
@@ -38,11 +37,10 @@ def write_arrays(file: BinaryIO, arrays: Mapping[str, np.ndarray], compress: boo
 def read_arrays(path: Path) -> dict[str, np.ndarray]:
     """Read what `write_arrays` has written, if all checksums are right. Somebody else may have made the file."""
     with opened(path, "a file of arrays (.npz)", None) as file:
-        size = os.fstat(file.fileno()).st_size
-        check_memory(str(path), [Need("its arrays", size, "a machine with more memory")], available_memory())
         try:
             with zipfile.ZipFile(file) as archive:
-                if sum(entry.file_size for entry in archive.infolist()) > max(size, MAX_BYTES):
+                size = sum(entry.file_size for entry in archive.infolist())
+                if size > max(MAX_BYTES, os.fstat(file.fileno()).st_size):
                     raise DamagedArrays(f"it has more than {as_size(MAX_BYTES)} of arrays")
                 return {name.removesuffix(".npy"): _read_entry(archive, name) for name in archive.namelist()}
         except DamagedArrays:

@@ -5,6 +5,7 @@
 ``metrics.jsonl``    one line per update and seed (see `action_balance.runs.metrics`), with ``timing.jsonl``
 ``visits.jsonl``     in environments with enumerable states: how often each pair was taken, at some updates
 ``tensorboard/``     the same numbers for TensorBoard, where it is installed
+``record.npz``       in studies: what is measured while a run is trained, or kept of it in place of metrics
 ``checkpoints/``     the last three and the best (see `action_balance.runs.checkpoints`)
 ``evaluation/``      the last evaluation of a checkpoint
 ``aside/``           what is no longer part of the run, and is kept (see `action_balance.runs.aside`)
@@ -39,8 +40,10 @@ FORMAT, VERSION = "action-balance run", 3
 
 #: The files of rows.
 ROWS = (METRICS, TIMING, VISITS)
+#: What a study measures while a run is trained, and may keep in place of metrics and checkpoints.
+RECORD = "record.npz"
 #: Everything that a run may hold. The config is deleted last: while it is there, the rest is known to be a run.
-CONTENTS = (MANIFEST, *ROWS, f"{METRICS}.gz", TENSORBOARD, CHECKPOINTS, EVALUATION, ASIDE, CONFIG)
+CONTENTS = (MANIFEST, *ROWS, f"{METRICS}.gz", TENSORBOARD, CHECKPOINTS, EVALUATION, ASIDE, RECORD, CONFIG)
 
 #: Where the manifest has the condition that has ended the run before all its steps were made.
 ENDED_EARLY = "ended_early"
@@ -62,9 +65,8 @@ def read_config(path: Path) -> Data:
         raise UserError(f"{file} does not belong to a run: give the --out folder of a training run")
     if found.get("version") != VERSION:
         raise UserError(
-            f"{file} has run format {found.get('version')}, and this action-balance reads "
-            f"{VERSION}: use the version that wrote it ({found.get('made_by', 'unknown')}), "
-            f"or train again"
+            f"{file} has run format {found.get('version')}, and this action-balance reads {VERSION}: use the version "
+            f"that wrote it ({found.get('made_by', 'unknown')}), or train again"
         )
     config = found.get("config")
     if not isinstance(config, dict):
@@ -130,12 +132,10 @@ class RunFolder(OwnedFolder):
 
     @staticmethod
     def holds_run(path: Path) -> bool:
-        """Whether a folder holds a run, even a damaged one."""
         return any((load_json(path / name) or {}).get("format") == FORMAT for name in (CONFIG, MANIFEST))
 
     @classmethod
     def delete(cls, path: Path) -> None:
-        """Delete a run; nothing happens where there is none."""
         if not cls.holds_run(path):
             return
         folder = cls(path, {}, {})
@@ -156,7 +156,6 @@ class RunFolder(OwnedFolder):
         return Checkpoints(self.path / CHECKPOINTS)
 
     def metrics(self) -> MetricsLog:
-        """Writes the metrics of a run that was just created; `resume` returns its own."""
         return MetricsLog(self.path)
 
     def resume(
@@ -241,8 +240,8 @@ class RunFolder(OwnedFolder):
 
     @property
     def is_copy(self) -> bool:
-        """Whether it has metrics but no folder for checkpoints: somebody left them out of a copy."""
-        return not is_folder(self.path / CHECKPOINTS) and any(map(self._has_rows, (METRICS, TIMING)))
+        """Whether it has metrics or a record, but no folder for checkpoints: somebody left them out of a copy."""
+        return not is_folder(self.path / CHECKPOINTS) and any(map(self._has_rows, (METRICS, TIMING, RECORD)))
 
     @property
     def is_untrained(self) -> bool:
@@ -273,7 +272,6 @@ class RunFolder(OwnedFolder):
                 )
 
     def check_unchanged(self) -> None:
-        """Raise a `UserError` if the config is not the one that the run began with."""
         ours = fingerprint(self.config)
         known = [self.manifest.get("config_sha256", ours)]
         known += [entry.get("config_sha256") for entry in self._listed("history")[-1:]]  # of a change that was killed

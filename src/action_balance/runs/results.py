@@ -135,10 +135,6 @@ class ResultFolder(OwnedFolder):
         names = [name for name in self.summary.get("files", []) if is_below(name) and os.path.lexists(self.path / name)]
         return *(name for name in names if not (self.path / name).is_dir() or (self.path / name).is_symlink()), SUMMARY
 
-    @property
-    def figures(self) -> Path:
-        return self.path / "figures"
-
     def save(self) -> None:
         super().write(SUMMARY, to_json(self.summary))
         self._saved = copy.deepcopy(self.summary)

@@ -159,7 +159,6 @@ def _content(file: Path, stream: BufferedReader, offset: int) -> Iterator[bytes]
 
 
 def _end(content: bytearray, spare: int) -> int:
-    """The end of the last line but ``spare`` lines."""
     end = content.rfind(b"\n") + 1
     for _ in range(spare):
         end = content.rfind(b"\n", 0, end - 1) + 1
@@ -199,7 +198,6 @@ def _intact(lines: bytes) -> list[Data]:
 
 
 def _rows(lines: bytes) -> list[Data]:
-    """The rows of lines, not decoded where all are intact."""
     try:  # a list for each line, so that two halves of rows do not become one row; twice as fast as line by line
         rows = [row for (row,) in json.loads(b"[[" + lines[:-1].replace(b"\n", b"],[") + b"]]")]
     except (ValueError, RecursionError):

@@ -1,7 +1,10 @@
 """Checks of settings that several studies share. Importing them loads no JAX."""
 
 from collections.abc import Collection
+from dataclasses import replace
 
+from action_balance.config.agent import HostConfig
+from action_balance.config.train import TrainConfig
 from action_balance.errors import MAX, UserError, check_name
 
 #: Most seeds of a study that trains one run after the other.
@@ -32,3 +35,10 @@ def check_names(kind: str, names: tuple[str, ...], known: Collection[str]) -> No
         check_name(kind, name, known)
         if names.count(name) > 1:
             raise UserError(f"{kind} {name} is given twice: give each only once")
+
+
+def as_begun(config: TrainConfig, host: HostConfig) -> TrainConfig:
+    """A planned config with the lag and groups that a run chose when it began, where the plan leaves them open."""
+    planned = config.agent.host
+    chosen = {name: getattr(host, name) for name in ("lag", "groups") if getattr(planned, name) is None}
+    return replace(config, agent=replace(config.agent, host=replace(planned, **chosen)))

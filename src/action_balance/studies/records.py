@@ -1,59 +1,122 @@
-"""Metrics and evaluations of Atari runs, finished or not. Checkpoints are not needed.
+"""What a study reads of a training run: arrays from its metrics, or the record that is kept in their place.
 
-Axes: U updates.
+Where many agents are trained together, `RunRecord.keep` replaces the metrics and checkpoints of a finished run by one
+small file. Axes: R seeds, U updates.
 """
 
 import json
-import math
-from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
+import shutil
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
+from typing import Self, TypeVar
 
 import numpy as np
+from jaxtyping import Float, Shaped
 
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.files import Data
-from action_balance.reading import entries, exists, is_folder, read_json
-from action_balance.runs import RunFolder, read_metrics
-from action_balance.runs.evaluation import EVALUATION, SUMMARY
-from action_balance.runs.rows import TIMING
-from action_balance.studies.plan import method_name, run_name
-from action_balance.studies.settings_text import flat
-from action_balance.web.files import read_table
-
-#: Episodes over which returns are averaged.
-RECENT = 100
+from action_balance.reading import Missing, entries, is_folder
+from action_balance.runs import Place, RunFolder, read_numbers
+from action_balance.runs.array_file import DamagedArrays, read_arrays, write_arrays
+from action_balance.runs.evaluation import EVALUATION
+from action_balance.runs.folder import CONFIG, CONTENTS, MANIFEST, RECORD
+from action_balance.runs.rows import METRICS, TIMING
 
 #: The folder of a study that holds its runs.
 RUNS = "runs"
 
+#: What is left of a run whose record replaces the rest.
+KEPT = {CONFIG, MANIFEST, RECORD, EVALUATION}
+
+#: Arrays by name.
+Arrays = dict[str, np.ndarray]
+
+Kind = TypeVar("Kind", bound="RunRecord")
+
+
+def metric_columns(path: Path, config: TrainConfig, names: Sequence[str]) -> dict[str, Float[np.ndarray, "R U"]]:
+    """Metrics of a run by name, as far as it is trained; nan where an update has no such number."""
+    rows, _ = read_numbers(path / METRICS, Place(), ("update", *names))
+    updates = len(rows) // config.seeds
+    if not np.array_equal(rows[:, 0], np.repeat(np.arange(1, updates + 1), config.seeds)):
+        raise UserError(f"{path} has lost part of its metrics: delete that folder to train the run again")
+    return {name: rows[:, place].reshape(updates, config.seeds).T for place, name in enumerate(names, start=1)}
+
+
+def update_seconds(path: Path, config: TrainConfig) -> Float[np.ndarray, " U"]:
+    """Duration of each update of a run; the first of each process includes compilation."""
+    rates, _ = read_numbers(path / TIMING, Place(), ["steps_per_second"])
+    seconds: np.ndarray = config.seeds * config.agent.steps_per_update / rates[:, 0]
+    return seconds
+
+
+def typical_seconds(path: Path, config: TrainConfig) -> np.ndarray:
+    """Duration of all updates but the first, if each took as long as the median of them."""
+    seconds = update_seconds(path, config)[1:]
+    return np.array(np.median(seconds) * len(seconds) if len(seconds) else 0.0)
+
 
 @dataclass(frozen=True)
-class Record:
-    """A run with one seed."""
+class RunRecord(ABC):
+    """What a study reads of a run. A subclass has its arrays as fields; equal names of axes mean equal lengths."""
 
     path: Path
     config: TrainConfig
     status: str  # finished, interrupted, failed or running; a killed run stays running
     made_by: Data  # versions, hardware and commit of its last start
-    steps: np.ndarray  # (U,), environment steps
-    episodes: np.ndarray  # (U,), episodes that ended in each update
-    returns: np.ndarray  # (U,), their mean return; nan where none ended
-    best: np.ndarray  # (U,), their highest return; nan where none ended
-    entropy_added: np.ndarray  # (U,), entropy of softmax(Normalize(r)); nan where it was not recorded
-    entropy_bonus: np.ndarray  # (U,), entropy of r / sum(r); nan where it was not recorded
-    seconds: float  # duration of all updates; nan where it was not recorded
+    more: Arrays  # what a study measures while the run is trained
+    steps: Shaped[np.ndarray, " P"]  # environment steps of each seed at the points of its curves
+
+    @classmethod
+    def axes(cls) -> dict[str, list[str]]:
+        """The arrays and numbers by name, with the names of their axes."""
+        own = [one for one in fields(cls) if hasattr(one.type, "dim_str") or one.type in (int, float)]
+        return {one.name: getattr(one.type, "dim_str", "").split() for one in own}
+
+    @classmethod
+    @abstractmethod
+    def extract(cls, path: Path, config: TrainConfig) -> Arrays:
+        """Make the arrays from the files of the run."""
+
+    @classmethod
+    def read(cls, path: Path) -> Self:
+        """Read a run, finished or not. No module that its folder names is imported."""
+        folder, axes = RunFolder.open(path), cls.axes()
+        config, arrays = TrainConfig.for_display(folder.config), read_record(path)
+        if not axes.keys() <= arrays.keys():
+            arrays |= cls.extract(path, config)
+        lengths = {"R": config.seeds}
+        for name, letters in axes.items():
+            array = arrays[name]
+            fine = array.dtype.kind in "biuf" and len(letters) == array.ndim
+            if not fine or any(lengths.setdefault(*pair) != pair[1] for pair in zip(letters, array.shape, strict=True)):
+                raise damaged_record(path)
+        own = {name: arrays.pop(name) if letters else arrays.pop(name).item() for name, letters in axes.items()}
+        starts = folder.manifest.get("starts")
+        made_by = starts[-1] if isinstance(starts, list) and starts and isinstance(starts[-1], dict) else {}
+        return cls(path, config, str(folder.manifest.get("status", "running")), made_by, arrays, **own)
+
+    @classmethod
+    def keep(cls, path: Path, config: TrainConfig) -> None:
+        """Keep the record of a finished run in place of its metrics and checkpoints."""
+        with RunFolder.open(path) as folder:
+            folder.acquire()
+            arrays = read_record(path)
+            if not cls.axes().keys() <= arrays.keys():
+                write_record(folder, arrays | cls.extract(path, config))
+            for name in {*CONTENTS} - KEPT:
+                if is_folder(path / name):
+                    shutil.rmtree(path / name, ignore_errors=True)
+                else:
+                    (path / name).unlink(missing_ok=True)
 
     @property
-    def game(self) -> str:
-        """The emulator's name of the game."""
-        return self.config.env.short_name
-
-    @property
-    def method(self) -> str:
-        """Name of the method, with the normalisation of the bonus if it is not the default."""
-        return method_name(self.config.agent)
+    def name(self) -> str:
+        return self.path.name
 
     @property
     def finished(self) -> bool:
@@ -61,134 +124,53 @@ class Record:
         return self.status == "finished"
 
     @property
-    def steps_done(self) -> int:
-        """Environment steps so far."""
-        return int(self.steps[-1]) if len(self.steps) else 0
-
-    @property
-    def curve(self) -> np.ndarray:
-        """Mean return of the last `RECENT` episodes after each update, (U,)."""
-        return recent_mean(self.episodes, self.returns)
-
-    @property
-    def final_return(self) -> float:
-        """Mean return of the last `RECENT` episodes; nan where none has ended."""
-        return float(self.curve[-1]) if len(self.curve) else math.nan
-
-    @property
-    def best_return(self) -> float:
-        """The highest return of an episode; nan where none has ended."""
-        known = self.best[np.isfinite(self.best)]
-        return float(known.max()) if len(known) else math.nan
-
-    @property
-    def steps_per_second(self) -> float:
-        """Mean speed over all updates; nan where it was not recorded."""
-        return self.steps_done / self.seconds if self.seconds else math.nan
+    def limit(self) -> int:
+        """Environment steps of each agent in the whole training."""
+        return self.config.agent.updates * self.config.agent.steps_per_update
 
 
-def recent_mean(episodes: np.ndarray, returns: np.ndarray, count: int = RECENT) -> np.ndarray:
-    """Mean return of the last episodes after each update.
-
-    Metrics hold the number of episodes of an update and their mean. Updates are weighted with their episodes, the
-    oldest one with as many as complete ``count``. Before ``count`` episodes have ended, all of them are averaged.
-    """
-    ended = np.cumsum(episodes, dtype=float)
-    total = np.cumsum(np.where(episodes > 0, episodes * np.where(episodes > 0, returns, 0), 0), dtype=float)
-    before = np.interp(ended - count, np.concatenate([[0.0], ended]), np.concatenate([[0.0], total]))
-    weights = np.minimum(ended, count)
-    return np.divide(total - before, weights, out=np.full(len(ended), math.nan), where=weights > 0)
+def read_record(path: Path) -> Arrays:
+    """The arrays in the record of a run; empty without one."""
+    try:
+        return read_arrays(path / RECORD)
+    except Missing:
+        return {}
+    except DamagedArrays:
+        raise damaged_record(path) from None
 
 
-def read_record(path: Path) -> Record:
-    """Read a run with one seed, finished or not."""
-    folder = RunFolder.open(path)
-    config = TrainConfig.for_display(folder.config)
-    rows = read_metrics(path)
-    if [row["update"] for row in rows] != list(range(1, len(rows) + 1)):
-        raise UserError(f"{path} has lost part of its metrics: delete that folder to train the run again")
-    starts = folder.manifest.get("starts")
-    timing = [row.get("steps_per_second", math.nan) for row in read_metrics(path, TIMING)]
-
-    def column(name: str) -> np.ndarray:
-        return np.array([row.get(name, math.nan) for row in rows], float)
-
-    return Record(
-        path=path,
-        config=config,
-        status=str(folder.manifest.get("status", "running")),
-        made_by=starts[-1] if isinstance(starts, list) and starts and isinstance(starts[-1], dict) else {},
-        steps=column("steps"),
-        episodes=np.nan_to_num(column("episodes")),
-        returns=column("episode_return"),
-        best=column("best_return"),
-        entropy_added=column("entropy_added"),
-        entropy_bonus=column("entropy_bonus"),
-        seconds=config.agent.steps_per_update * float(np.sum(1 / np.array(timing))) if timing else math.nan,
-    )
+def write_record(folder: RunFolder, arrays: Arrays) -> None:
+    """Write the record of a run, whole or not at all."""
+    folder.write(RECORD, partial(write_arrays, arrays=arrays, compress=True))
 
 
-def read_records(out: Path, belongs: Callable[[TrainConfig], bool]) -> tuple[list[Record], list[str]]:
-    """Read the runs in the folder of a study."""
+def damaged_record(path: Path) -> UserError:
+    return UserError(f"{path / RECORD} is damaged: delete {path}, and run the same command to train its agents again")
+
+
+def read_records(
+    out: Path, kind: type[Kind], belongs: Callable[[str, TrainConfig], bool], unfinished: bool
+) -> tuple[list[Kind], list[str]]:
+    """The runs in the folder of a study that have something to report, and what was left out."""
     records, notes = [], []
-    folders = [path for path in entries(out / RUNS) if is_folder(path) and not path.name.startswith(".")]
-    for path in folders:
+    for path in entries(out / RUNS):
+        if not is_folder(path) or path.name.startswith("."):
+            continue
         if not RunFolder.holds_run(path):
             notes.append(f"{path.name} is not a run and was left out")
             continue
-        config = TrainConfig.for_display(RunFolder.open(path).config)
-        if config.seeds != 1 or path.name != run_name(config) or not belongs(config):
+        folder = RunFolder.open(path)
+        if not belongs(path.name, TrainConfig.for_display(folder.config)):
             notes.append(f"{path.name} is a run that does not belong to this study and was left out")
-            continue
-        record = read_record(path)
-        if len(record.steps):
-            records.append(record)
-    return records, notes
+        elif unfinished or folder.manifest.get("status") == "finished":
+            records.append(kind.read(path))
+    return [record for record in records if len(record.steps)], notes
 
 
-@dataclass(frozen=True)
-class Evaluation:
-    """The last evaluation of a run."""
-
-    update: int  # the update that was evaluated
-    games: int  # games of each action mode
-    rooms: dict[str, list[int]]  # rooms visited in each game, by action mode; empty for games without rooms
-
-
-def read_evaluation(path: Path) -> Evaluation | None:
-    """Read the last evaluation of a run; None if it was not evaluated."""
-    folder = path / EVALUATION
-    if not exists(folder / SUMMARY):  # written last
-        return None
-    rooms: dict[str, list[int]] = {}
-    try:
-        summary = read_json(folder / SUMMARY, "the summary of an evaluation")
-        update, games = int(summary["checkpoint"]["update"]), int(summary["requested"]["episodes"])
-        for row in read_table(folder / "episodes.csv", ()):
-            if row.get("rooms"):
-                rooms.setdefault(row["mode"], []).append(int(row["rooms"]))
-    except (UserError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        raise UserError(f"{folder} is damaged: evaluate the run again, or delete that folder") from None
-    return Evaluation(update, games, rooms)
-
-
-def common_settings(records: Iterable[Record]) -> Data:
-    """The settings that all runs of a study share, as plain data.
-
-    Runs may differ in method and normalisation, which a study compares, and in how the emulators are stepped. Any other
-    difference is a `UserError`.
-    """
-    first: tuple[Path, Data] | None = None
+def made_by(records: Sequence[RunRecord]) -> list[Data]:
+    """The different versions and machines that trained runs."""
+    found = {}
     for record in records:
-        settings: Data = json.loads(json.dumps(asdict(record.config.agent)))
-        settings.pop("method"), settings.pop("host"), settings.pop("preset"), settings["bonus"].pop("normalize")
-        if first is None:
-            first = record.path, settings
-        elif first[1] != settings:
-            ours, theirs = flat(first[1]), flat(settings)
-            names = ", ".join(sorted(name for name in ours | theirs if ours.get(name) != theirs.get(name)))
-            raise UserError(
-                f"{first[0]} and {record.path} differ in {names}: all runs of a study must have the same settings; "
-                f"move one of them to another --out"
-            )
-    return first[1] if first else {}
+        made = {name: record.made_by.get(name, {}) for name in ("versions", "hardware")}
+        found[json.dumps(made)] = made
+    return list(found.values())

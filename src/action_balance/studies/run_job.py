@@ -20,17 +20,27 @@ from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.runs import RunFolder
 from action_balance.runs.owned import remove_empty
-from action_balance.studies.plan import as_begun
+from action_balance.studies.checks import as_begun
 from action_balance.tracking import TrackConfig
 
 #: Called with a finished run, its settings and the screen; returns whether it has changed what a report shows. It can
 #: be pickled.
 After = Callable[[Path, TrainConfig, Console], bool]
+#: Makes what measures a run while it is trained. It can be pickled.
+Measure = Callable[[Path, TrainConfig], Sequence[Callback]]
 
 
 def no_more(_path: Path, _config: TrainConfig, _console: Console) -> bool:
-    """Do nothing after a run."""
     return False
+
+
+def no_measure(_path: Path, _config: TrainConfig) -> Sequence[Callback]:
+    return ()
+
+
+def same_command(overwrite: bool) -> str:
+    """How to continue what was interrupted."""
+    return "the same command without --overwrite" if overwrite else "the same command"
 
 
 def is_finished(path: Path, config: TrainConfig) -> bool:
@@ -76,39 +86,31 @@ def train(
 class RunJob:
     """A run that a cluster trains."""
 
-    name: str
-    """What lines about it begin with."""
+    name: str  # what lines about it begin with
     folder: Path
-    """The folder of the run."""
     config: TrainConfig
-    """Its settings."""
-    command: tuple[str, ...]
-    """The command that the run records."""
-    trust: bool = False
-    """Whether the user has named all modules in the settings."""
+    command: tuple[str, ...]  # which the run records
+    trust: bool = False  # whether the user has named all modules in the settings
     track: TrackConfig = field(default_factory=TrackConfig)
-    """Which trackers follow the run."""
     after: After = no_more
-    """Called with the finished run, such as to evaluate it."""
+    measure: Measure = no_measure
 
     @property
     def updates(self) -> int:
-        """Updates of the whole training."""
         return self.config.agent.updates
 
     @property
     def seeds(self) -> int:
-        """Agents that are trained together."""
         return self.config.seeds
 
     def train(self, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
-        """Train what is missing."""
-        train(self.folder, self.config, self.command, report, on_message, self.trust, self.track)
+        measured = self.measure(self.folder, self.config)
+        train(self.folder, self.config, self.command, report, on_message, self.trust, self.track, measured)
         self.after(self.folder, self.config, Console(quiet=True))
 
     def __reduce__(self) -> tuple[Callable[..., "RunJob"], tuple[object, ...]]:
         """As plain data: modules of the user are found only once the folder of the command is known."""
-        rest = self.command, self.trust, self.track, self.after
+        rest = self.command, self.trust, self.track, self.after, self.measure
         return _received, (os.getcwd(), self.name, self.folder, self.config.to_dict(), *rest)
 
     def saved(self) -> int:
@@ -130,8 +132,8 @@ class RunJob:
 
 def _received(cwd: str, name: str, folder: Path, config: Data, *rest: Any) -> RunJob:
     """The job that another process has sent, which may run on another machine."""
-    command, trust, track, after = rest
+    command, trust, *others = rest
     if trust:
         with contextlib.suppress(OSError):
             os.chdir(cwd)
-    return RunJob(name, folder, TrainConfig.from_dict(config, trust), command, trust, track, after)
+    return RunJob(name, folder, TrainConfig.from_dict(config, trust), command, trust, *others)

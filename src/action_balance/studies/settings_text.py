@@ -1,9 +1,23 @@
 """Settings as pages and commands show them."""
 
-from collections.abc import Collection, Mapping
+import json
+import shlex
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from action_balance.errors import flag
 from action_balance.files import Data
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+
+def plain(settings: "DataclassInstance") -> Data:
+    """Settings as a summary holds them."""
+    found: Data = json.loads(json.dumps(asdict(settings)))
+    return found
 
 
 def flat(settings: Mapping[str, object], without: Collection[str] = ()) -> Data:
@@ -25,3 +39,10 @@ def command_line(
             values = value if isinstance(value, list) else [value]
             words += [flag(name), *(",".join(map(str, one)) if isinstance(one, list) else str(one) for one in values)]
     return " ".join(words)
+
+
+def run_commands(study: str, settings: "DataclassInstance", out: Path, names: Sequence[str]) -> list[str]:
+    """The commands that train runs of a study one by one, for the array jobs of a cluster."""
+    begin = shlex.join(["action-balance", *study.split(), "--out", str(out.absolute())])
+    line = command_line(begin, flat(plain(settings)), flat(plain(type(settings)())))
+    return [f"{line} --only {shlex.quote(name)}" for name in names]

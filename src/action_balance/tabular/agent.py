@@ -66,7 +66,6 @@ def _at(table: Array, index: Array) -> Array:
 
 
 def empty_tables(cells: int) -> Tables:
-    """Tables of an agent that has learned nothing."""
     actions = len(grid.MOVES)
     return Tables(
         counts=jnp.zeros((cells, actions), jnp.int32),
@@ -82,7 +81,6 @@ def begin(
     state_coef: Float[ArrayLike, ""],
     goals: Bool[ArrayLike, " S"],
 ) -> Run:
-    """Start a run."""
     zero = jnp.zeros((), jnp.int32)
     return Run(
         key=key,

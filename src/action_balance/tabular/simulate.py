@@ -9,7 +9,6 @@ saves (a step of 32 lanes costs two thirds of a step of all).
 Axes: C cohorts, R runs, L lanes, S cells, T steps.
 """
 
-import contextlib
 import itertools
 import threading
 import time
@@ -63,7 +62,8 @@ class Cohort(eqx.Module):
     def create(
         cls, method: str, settings: TabularSettings, stream: Sequence[int], goals: Bool[ArrayLike, " S"]
     ) -> "Cohort":
-        """Describe the runs of a method. Cohorts whose streams or methods differ are independent."""
+        """Describe the runs of a method. The stream is the seed and further integers; cohorts whose streams or methods
+        differ are independent."""
         action_coef, state_coef = coefficients(method, settings)
         seed, *path = stream
         with _on_cpu():
@@ -90,7 +90,7 @@ def _refill(
     numbers: Int32[Array, " L"],
     count: Int32[Array, ""],
 ) -> Run:
-    """Start the first ``count`` of the given runs in the lanes ``lane``."""
+    """Start the first ``count`` of the given runs in these lanes."""
 
     def one(i: Array, lanes: Run) -> Run:
         run = _begin(world, jax.tree.map(lambda leaf: leaf[i], cohorts), numbers[i])
@@ -154,25 +154,12 @@ def compiled(width: int, height: int, settings: TabularSettings) -> Program:
 @contextmanager
 def compiling(world: GridWorld, settings: TabularSettings) -> Iterator[None]:
     """Compile the simulation of a world in a thread while the body does something else."""
-
-    def compile_now() -> None:
-        with contextlib.suppress(Exception):  # which occurs again where the program is needed
-            compiled(world.width, world.height, settings)
-
-    thread = threading.Thread(target=compile_now, daemon=True)
-    thread.start()
-    try:
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(compiled, world.width, world.height, settings)  # an error occurs again where the program is needed
         yield
-    except KeyboardInterrupt:
-        raise  # at once
-    except BaseException:
-        thread.join()  # an interpreter that ends must not compile
-        raise
-    thread.join()
 
 
 def _compile(width: int, height: int, settings: TabularSettings) -> Program:
-    """Compile what `compiled` returns."""
     began = time.perf_counter()
     updates = max(1, BLOCK_STEPS // settings.update_every)
 
@@ -229,7 +216,6 @@ class Workers:
         return self._pool.submit(on_cpu)
 
     def check(self) -> None:
-        """Raise `CancelledError` once the context was left."""
         if self._stop.is_set():
             raise CancelledError
 
@@ -242,7 +228,11 @@ def walk(
     steps: int,
     progress: Progress = silent,
 ) -> Iterator[tuple[int, slice, np.ndarray, Trace]]:
-    """Simulate runs of a fixed length, a chunk of runs at a time. Goals have no effect."""
+    """Simulate runs of a fixed length, a chunk of runs at a time. Goals have no effect.
+
+    Of each chunk, yield the number of the cohort, its runs, the cells that they acted from, (runs, steps), and every
+    step of the first of them.
+    """
     settings = _shortened(settings, steps)
     program = compiled(world.width, world.height, settings)
 
@@ -306,7 +296,7 @@ def reach(
             return np.fromiter(itertools.islice(queue, count), np.int64)
 
     def work(workers: Workers, rows: np.ndarray) -> int:
-        """Advance one set of lanes until the queue is empty; return the number of steps computed."""
+        """Advance one set of lanes until the queue is empty; the number of steps computed."""
         if not len(rows):
             return 0
         row_of_lane = np.full(LANES, -1)

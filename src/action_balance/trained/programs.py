@@ -15,7 +15,7 @@ from action_balance.agent.context import AgentContext
 from action_balance.agent.rollout import act
 from action_balance.agent.state import Actor, TrainedAgent
 from action_balance.bonuses.base import INTRINSIC, Batch, Transitions
-from action_balance.engines.evaluate import decide_with_memory
+from action_balance.engines.evaluate import decide
 
 #: Where the random keys of a batch come from: one number of a stream, one key for the batch, or a key for each.
 Keys = Literal["stream", "batch", "each"]
@@ -54,7 +54,7 @@ def choose(
     def one(
         obs: Array, index: Array, key: Array, mask: Array | None, memory: Array | None
     ) -> tuple[Array, Array | None]:
-        decision, memory = decide_with_memory(actor, memory, obs, index, key, mode, context, with_bonus, mask)
+        decision, memory = decide(actor, obs, index, key, mode, context, with_bonus, mask, memory)
         return decision.action, memory
 
     return jax.vmap(one)(obs, index, key, mask, memory)

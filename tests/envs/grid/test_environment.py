@@ -8,7 +8,8 @@ import pytest
 from action_balance.envs.base import Environment, Step
 from action_balance.envs.grid.dynamics import GridState
 from action_balance.envs.grid.environment import GridEnvironment
-from action_balance.envs.grid.world import CellView, GridWorld
+from action_balance.envs.grid.view import CellView
+from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
 
 LEFT, RIGHT, UP, DOWN = range(4)

@@ -5,7 +5,8 @@ import pytest
 from gymnasium import spaces
 
 from action_balance.envs.gymnasium.encoding import Encoding
-from action_balance.envs.gymnasium.leaves import LayoutSettings, find_leaves
+from action_balance.envs.gymnasium.layouts import LayoutSettings
+from action_balance.envs.gymnasium.leaves import find_leaves
 from action_balance.envs.gymnasium.spaces import Layout
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError

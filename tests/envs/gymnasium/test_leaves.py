@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from action_balance.envs.gymnasium.leaves import CODE, LayoutSettings, Leaf, array_leaf, find_leaves
+from action_balance.envs.gymnasium.layouts import LayoutSettings
+from action_balance.envs.gymnasium.leaves import CODE, Leaf, array_leaf, find_leaves
 from action_balance.errors import UserError
 
 

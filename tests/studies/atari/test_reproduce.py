@@ -3,29 +3,16 @@
 import csv
 import json
 import shutil
-from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 from browser import check_page
-from inline_cluster import InlineCluster
 from page_text import counts_of_runs, section
 from playwright.sync_api import Browser
-from rich.console import Console
 from synthetic_runs import Episodes, evaluate_run, make_run, strip, tree
 
 from action_balance.cli import main as cli
-from action_balance.cli.reproduce import Atari
-from action_balance.config.train import TrainConfig
-from action_balance.engines.metrics_rows import Progress
-from action_balance.envs.host_base import EnvironmentsLost
-from action_balance.errors import UserError
-from action_balance.runs import RunFolder
-from action_balance.runs.folder import RunStatus
-from action_balance.studies import campaign, run_job
-from action_balance.studies.atari.reproduce import reproduce_atari
-from action_balance.studies.atari.settings import AtariSettings
-from action_balance.studies.atari_training import AtariTraining
+from action_balance.studies.atari.training import AtariTraining
 
 FLAGS = ("--steps", "1024", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
 SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
@@ -154,168 +141,12 @@ def test_the_page_is_accessible_and_stands_alone(partial: Path, browser: Browser
     check_page(browser, partial / "report.html")
 
 
-Train = Callable[[Path, TrainConfig, Sequence[str], Callable[[Progress], None], Callable[[str], None]], None]
-
-
-def trainer(trained: list[str], stop_at: str = "") -> Train:
-    """Stands for the training: makes runs at once, and is interrupted in the middle of one."""
-
-    def train(
-        path: Path,
-        config: TrainConfig,
-        command: Sequence[str],
-        report: Callable[[Progress], None],
-        on_message: Callable[[str], None],
-    ) -> None:
-        assert not run_job.is_finished(path, config)
-        trained.append(path.name)
-        RunFolder.delete(path)
-        status: RunStatus = "interrupted" if path.name == stop_at else "finished"
-        make_run(path.parents[1], config, SEVEN[:1] if status == "interrupted" else SEVEN, status)
-        on_message(f"trained by {command[0]}")
-        report(Progress(1, 512, 3.0, 3.0, 0.0, 0.0))
-        if status == "interrupted":
-            raise KeyboardInterrupt("update 1 of 2 is kept")
-
-    return train
-
-
-def test_runs_are_trained_in_order_and_an_interrupt_leaves_a_report(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    trained: list[str] = []
-    words = (*FLAGS, "--games", "venture", "gravitar", "--methods", "rnd", "--seeds", "2")
-    monkeypatch.setattr(campaign, "train", trainer(trained, stop_at="venture-rnd-1"))
-    with pytest.raises(SystemExit) as stop:
-        reproduce(tmp_path, *words)
-    assert stop.value.code == 130
-    assert trained == ["venture-rnd-0", "gravitar-rnd-0", "venture-rnd-1"]
-    assert "report.html" in capsys.readouterr().err
-    page = (tmp_path / "report.html").read_text()
-    assert counts_of_runs(page) == [4, 2, 1, 1]
-
-    trained.clear()
-    monkeypatch.setattr(campaign, "train", trainer(trained))
-    reproduce(tmp_path, *words)
-    assert trained == ["venture-rnd-1", "gravitar-rnd-1"]
-    assert "already has 2 of 4 runs" in capsys.readouterr().out
-    assert counts_of_runs((tmp_path / "report.html").read_text()) == [4, 4]
-
-    trained.clear()
-    reproduce(tmp_path, *words[:-1], "3")  # more seeds: what is there is kept
-    assert trained == ["venture-rnd-2", "gravitar-rnd-2"]
-    reproduce(tmp_path, *words[:-1], "3")
-    assert len(trained) == 2
-    assert "already has 6 of 6 runs\n" in capsys.readouterr().out
-
-
-def test_an_interrupt_before_the_first_update_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def stopped(*_: object) -> None:
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(campaign, "train", stopped)
-    with pytest.raises(SystemExit) as stop:
-        reproduce(tmp_path, *FLAGS)
-    assert stop.value.code == 130
-    assert "nothing to report yet" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("error", [UserError("no space left"), EnvironmentsLost("out of quarters"), MemoryError()])
-def test_what_ends_a_study_is_told_after_a_report_of_what_is_there(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
-) -> None:
-    def lost(path: Path, config: TrainConfig, *_: object) -> None:
-        if config.seed == 0:
-            make_run(path.parents[1], config, SEVEN)
-            return
-        make_run(path.parents[1], config, SEVEN[:1], "failed")
-        raise error
-
-    settings = AtariSettings(("venture",), ("rnd",), 2, 0, SMALL)
-    monkeypatch.setattr(campaign, "train", lost)
-    with pytest.raises(type(error)) as told:
-        reproduce_atari(settings, tmp_path, 0, campaign.Wanted(), Console(quiet=True))
-    assert told.value is error
-    page = (tmp_path / "report.html").read_text()
-    assert counts_of_runs(page) == [2, 1, 1, 0]
-    assert "failed, 50\u00a0%" in page
-
-
-def test_an_error_before_the_first_update_is_told_as_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def lost(*_: object) -> None:
-        raise UserError("no space left")
-
-    monkeypatch.setattr(campaign, "train", lost)
-    with pytest.raises(UserError, match="no space left"):
-        reproduce_atari(AtariSettings(training=SMALL), tmp_path, 0, campaign.Wanted(), Console(quiet=True))
-    assert not (tmp_path / "report.html").exists()
-
-
-def test_runs_with_other_settings_are_refused_before_anything_is_trained(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    trained: list[str] = []
-    monkeypatch.setattr(campaign, "train", trainer(trained))
-    make_run(tmp_path, SMALL.run("venture", "rnd", 1), SEVEN)
-    before = tree(tmp_path)
-    words = ("--games", "venture", "--methods", "rnd", "--seeds", "2", *FLAGS[:-1], "8")
-    assert "venture-rnd-1 contains a run with different settings" in refused(capsys, tmp_path, *words)
-    assert trained == []
-    assert tree(tmp_path) == before
-
-
 def test_runs_that_do_not_belong_together_are_not_told_of_together(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_run(tmp_path, SMALL.run("venture", "rnd", 0), SEVEN)
     make_run(tmp_path, AtariTraining(steps=1024, envs=4, channels=4).run("venture", "rnd", 1), SEVEN)
     assert "differ in warmup_rollouts" in refused(capsys, tmp_path, "--report-only")
-
-
-def test_a_copy_without_checkpoints_is_not_gone_on_with(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(campaign, "train", trainer([]))
-    strip(make_run(tmp_path, SMALL.run("venture", "rnd", 0), SEVEN[:1], "interrupted"))
-    before = tree(tmp_path)
-    words = ("--games", "venture", "--methods", "rnd", *FLAGS)
-    assert "is a copy without checkpoints/" in refused(capsys, tmp_path, *words)
-    assert tree(tmp_path) == before
-
-
-def test_a_copy_without_checkpoints_is_as_finished_as_the_run_was(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trained: list[str] = []
-    monkeypatch.setattr(campaign, "train", trainer(trained))
-    strip(make_run(tmp_path, SMALL.run("venture", "rnd", 0), SEVEN))
-    reproduce(tmp_path, "--games", "venture", "--methods", "rnd", "--seeds", "2", *FLAGS)
-    assert trained == ["venture-rnd-1"]
-
-
-def test_overwrite_deletes_the_runs_but_not_those_that_are_linked_to(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trained: list[str] = []
-    monkeypatch.setattr(campaign, "train", trainer(trained))
-    make_run(tmp_path / "out", SMALL.run("venture", "rnd", 0), SEVEN)
-    linked = make_run(tmp_path / "other", SMALL.run("solaris", "rnd", 0), SEVEN)
-    (tmp_path / "out" / "runs" / linked.name).symlink_to(linked)
-    before = tree(linked)
-    reproduce(tmp_path / "out", "--overwrite", "--games", "gravitar", "--methods", "rnd", "--seeds", "1", *FLAGS)
-    assert [path.name for path in (tmp_path / "out" / "runs").iterdir()] == ["gravitar-rnd-0"]
-    assert tree(linked) == before
-
-
-def test_a_folder_with_another_result_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    make_run(tmp_path, SMALL.run("venture", "rnd", 0), SEVEN)
-    (tmp_path / "summary.json").write_text(json.dumps({"kind": "reproduce grid", "ours": {}, "timings": {}}))
-    before = tree(tmp_path)
-    for words in (("--report-only",), ("--overwrite", *FLAGS)):
-        assert "already contains a result of reproduce grid" in refused(capsys, tmp_path, *words)
-    assert tree(tmp_path) == before
 
 
 def test_wrong_words_are_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -363,35 +194,3 @@ def test_a_curve_of_five_runs_has_a_band_and_five_runs_need_no_excuse(tmp_path: 
     # of 0, 2, 4, 6, 8: standard deviation sqrt 10, divided by sqrt 5, times 2.7764
     assert final["value"] == 4
     assert final["high"] - 4 == pytest.approx(2.7764 * 2**0.5, abs=1e-3)
-
-
-def test_the_plan_of_the_command_is_that_of_its_settings() -> None:
-    command = cli.parse(["reproduce", "atari", "--games", "pitfall", "--methods", "rnd", "--seeds", "1", *FLAGS])
-    assert isinstance(command, Atari)
-    assert command.settings == AtariSettings(("pitfall",), ("rnd",), 1, 0, SMALL)
-
-
-def test_a_cluster_trains_what_is_missing_and_the_report_follows_each_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    trained: list[str] = []
-    words = (*FLAGS, "--games", "venture", "--methods", "rnd", "--seeds", "3")
-    make_run(tmp_path, SMALL.run("venture", "rnd", 1), SEVEN)
-    cluster = InlineCluster({"venture-rnd-2": "no space left"})
-    monkeypatch.setattr(campaign, "train_jobs", cluster.train_jobs)
-    monkeypatch.setattr(run_job, "train", lambda *words: trainer(trained)(*words[:5]))
-    with pytest.raises(SystemExit) as stop:
-        reproduce(tmp_path, *words, "--on", "ray")
-    assert stop.value.code == 2
-    assert "could not train venture-rnd-2, as said above" in capsys.readouterr().err
-    assert (cluster.trained, cluster.finished_before) == (["venture-rnd-0"], 1)
-    assert counts_of_runs((tmp_path / "report.html").read_text()) == [3, 2, 0, 1]
-
-
-def test_one_run_is_trained_without_a_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    trained: list[str] = []
-    monkeypatch.setattr(campaign, "train", trainer(trained))
-    for _ in range(2):  # the second time, it is finished
-        reproduce(tmp_path, *FLAGS, "--only", "venture-rnd-4")
-    assert trained == ["venture-rnd-4"]
-    assert [path.name for path in tmp_path.iterdir()] == ["runs"]

@@ -7,7 +7,7 @@ import pytest
 from synthetic_runs import evaluate_run, make_run
 
 from action_balance.cli import main as cli
-from action_balance.studies.atari_training import AtariTraining
+from action_balance.studies.atari.training import AtariTraining
 
 FLAGS = ("--steps", "1024", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
 SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)

@@ -7,7 +7,7 @@ from atari_records import SMALL
 from action_balance.config.presets import PRESETS
 from action_balance.errors import UserError
 from action_balance.studies.atari.settings import AtariSettings
-from action_balance.studies.atari_training import AtariTraining
+from action_balance.studies.atari.training import AtariTraining
 
 
 def test_the_study_is_the_papers_by_default() -> None:

@@ -1,5 +1,3 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from bonus_records import comparison, record
@@ -7,13 +5,13 @@ from bonus_records import comparison, record
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.studies.bonuses import analysis
-from action_balance.studies.bonuses.records import Comparison, Record
+from action_balance.studies.bonuses.records import BonusRecord, Comparison
 
 RND = [1000, 2000, -1, 1500, 500]  # the third counts as 2048
 HASH = [500, 1000, 1024, 750, 250]  # each in half the time
 
 
-def numbers(*records: Record) -> Data:
+def numbers(*records: BonusRecord) -> Data:
     ours = analysis.numbers(records)
     return {**ours, "verdict": analysis.verdict(ours)}
 
@@ -125,8 +123,8 @@ def test_pairs_must_also_have_their_order_within_a_state() -> None:
 
 
 def test_the_course_of_an_adaptive_coefficient_has_its_start_middle_and_end() -> None:
-    made = replace(
-        record("deep-sea-10", "rnd+hash", [1, 2]),
+    made = record(
+        *("deep-sea-10", "rnd+hash", [1, 2]),
         steps=np.array([1, 2, 3, 4], np.int32),
         coef=np.array([3.0, 1.0, 0.5, 2.0], np.float32),
         kl=np.array([0.5, 0.25, 0.125, 0.0625], np.float32),

@@ -12,14 +12,14 @@ from action_balance.studies.bonuses.findings import (
     missing_actions,
     missing_matrix,
 )
-from action_balance.studies.bonuses.records import Record
+from action_balance.studies.bonuses.records import BonusRecord
 from action_balance.studies.bonuses.settings import BonusesSettings
 
 RND = [1000, 2000, -1, 1500, 500]
 HASH = [500, 1000, 1024, 750, 250]  # each in half the time
 
 
-def numbers(*records: Record) -> Data:
+def numbers(*records: BonusRecord) -> Data:
     ours = analysis.numbers(records)
     return {**ours, "verdict": analysis.verdict(ours)}
 

@@ -3,11 +3,11 @@ from pathlib import Path
 import pytest
 from bonus_records import comparison, record
 from browser import check_page
+from kept_runs import keep
 from playwright.sync_api import Browser
 
 from action_balance.cli import main as cli
 from action_balance.studies.bonuses.page import ratio
-from action_balance.studies.cells import record_path
 
 
 @pytest.mark.parametrize(
@@ -25,7 +25,7 @@ def test_a_page_without_matrix_says_what_is_missing(tmp_path: Path, browser: Bro
         record("deep-sea-10", "hash", [500, 1001, 749], comparisons={"states": good}),
         record("deep-sea-10", "rnd+hash", [500, 1001, 749], comparisons={"pairs": good}),
     ):
-        made.save(record_path(tmp_path, made.name))
+        keep(tmp_path, made)
     words = ["--intrinsic", "rnd", "hash", "--action-bonus", "hash", "ucb", "--worlds", "deep-sea-10"]
     cli.main(["reproduce", "bonuses", "--out", str(tmp_path), "--report-only", *words])
     page = (tmp_path / "report.html").read_text()
@@ -41,7 +41,7 @@ def test_a_page_without_matrix_says_what_is_missing(tmp_path: Path, browser: Bro
 
 def test_a_page_without_the_named_bonus_says_what_its_cards_were_chosen_from(tmp_path: Path) -> None:
     for setup in ("rnd", "ngu", "e3b", "rnd+ucb", "rnd+hash-3"):
-        record("deep-sea-10", setup, [1000, 2000, 1500]).save(record_path(tmp_path, f"deep-sea-10--{setup}"))
+        keep(tmp_path, record("deep-sea-10", setup, [1000, 2000, 1500]))
     cli.main(["reproduce", "bonuses", "--out", str(tmp_path), "--report-only", "--scale", "full"])
     page = (tmp_path / "report.html").read_text()
     assert "(best of 2)" in page

@@ -5,61 +5,89 @@ from typing import Any
 import numpy as np
 import pytest
 from bonus_records import comparison, record
+from kept_runs import keep
 
+from action_balance.engines.callbacks import Update
 from action_balance.errors import UserError
-from action_balance.studies.bonuses import records
-from action_balance.studies.bonuses.records import Record
-from action_balance.studies.cells import record_path
+from action_balance.runs import RunFolder
+from action_balance.studies.bonuses.records import BonusRecord, comparing, moments, points
+from action_balance.studies.bonuses.settings import BonusesSettings, Condition, Setup
+from action_balance.studies.records import read_record, read_records
+from action_balance.studies.run_job import train
+
+CONDITION = Condition("deep-sea-10", Setup("rnd", "hash"))
+CONFIG = BonusesSettings(seeds=2, steps=3072).config(CONDITION)
 
 
 def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
     made = record("deep-sea-10", "rnd", [7, -1], comparisons={"states": comparison([[0.5], [1.0]], [0.0, 1.0])})
-    path = record_path(tmp_path, made.name)
-    assert path.name == "deep-sea-10--rnd.npz"
-    made.save(path)
-    read = Record.load(path)
-    assert (read.world, read.setup, read.config, read.made_by) == (made.world, made.setup, made.config, made.made_by)
+    path = keep(tmp_path, made)
+    read = BonusRecord.read(path)
+    assert (read.world, read.setup, read.config) == (made.world, made.setup, made.config)
     np.testing.assert_array_equal(read.found, [True, False])
     np.testing.assert_array_equal(read.found_steps, [7, 2048])
     np.testing.assert_array_equal(read.comparisons["states"].ratio, made.comparisons["states"].ratio)
     assert [*read.comparisons] == ["states"]
-    assert path.stat().st_size < 4000
+    assert (path / "record.npz").stat().st_size < 4000
 
 
-def test_records_are_sorted_as_in_tables(tmp_path: Path) -> None:
-    made = [("open-40", "rnd"), ("deep-sea-10", "count"), ("deep-sea-10", "rnd+distillation"), ("deep-sea-10", "rnd")]
-    for world, setup in made:
-        record(world, setup, [1]).save(record_path(tmp_path, f"{world}--{setup}"))
-    assert [one.name for one in records.read_records(tmp_path)] == [
-        "deep-sea-10--rnd",
-        "deep-sea-10--rnd+distillation",
-        "deep-sea-10--count",
-        "open-40--rnd",
-    ]
+@pytest.mark.parametrize("name", ["score", "states", "steps"])
+def test_arrays_that_do_not_belong_together_are_damage(tmp_path: Path, name: str) -> None:
+    changed: dict[str, Any] = {
+        "score": np.zeros(3),
+        "states": np.zeros((2, 3), np.int32),
+        "steps": np.array(["a", "b"]),
+    }
+    made = record("deep-sea-10", "rnd", [7, -1])
+    path = keep(tmp_path, replace(made, **{name: changed[name]}))
+    with pytest.raises(UserError, match=r"record\.npz is damaged: delete"):
+        BonusRecord.read(path)
+    (path / "record.npz").write_bytes(b"nothing")
+    with pytest.raises(UserError, match=r"record\.npz is damaged: delete"):
+        BonusRecord.read(path)
 
 
-def test_a_damaged_record_is_named(tmp_path: Path) -> None:
-    path = record_path(tmp_path, "deep-sea-10--rnd")
-    path.parent.mkdir()
-    path.write_bytes(b"nothing")
-    with pytest.raises(UserError, match=r"deep-sea-10--rnd\.npz is damaged: delete it"):
-        records.read_records(tmp_path)
+def _train(path: Path, stop_after: int = 0) -> None:
+    """Train a run, or until it is stopped."""
+
+    def stop(now: Update) -> bool:
+        return now.update != stop_after
+
+    callbacks = [*comparing(path, CONFIG), stop]
+    train(path, CONFIG, ["test"], lambda _: None, lambda _: None, callbacks=callbacks)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"score": np.zeros(3, np.float32)},
-        {"states": np.zeros((2, 3), np.int32)},
-        {"steps": np.array(["a", "b"])},
-        {"kl": np.zeros(5, np.float32)},
-        {"first_reward": np.empty(0, np.int32)},
-        {"world": "nowhere"},
-        {"comparisons": {"states": replace(comparison([[0.5], [1.0]], [0.0]), rank=np.zeros((2, 4), np.float32))}},
-    ],
-)
-def test_arrays_that_do_not_belong_together_are_damage(tmp_path: Path, change: dict[str, Any]) -> None:
-    path = record_path(tmp_path, "deep-sea-10--rnd")
-    replace(record("deep-sea-10", "rnd", [7, -1]), **change).save(path)
-    with pytest.raises(UserError, match="is damaged: delete it"):
-        Record.load(path)
+def test_a_run_that_is_interrupted_has_the_record_of_one_that_is_not(tmp_path: Path) -> None:
+    whole, parts = (tmp_path / name / CONDITION.name for name in ("whole", "parts"))
+    _train(whole)
+    _train(parts, stop_after=1)
+    _train(parts, stop_after=2)
+    records, notes = read_records(tmp_path / "nowhere", BonusRecord, lambda *_: True, unfinished=False)
+    assert (records, notes) == ([], [])
+    _train(parts)
+    for path in (whole, parts):
+        BonusRecord.keep(path, CONFIG)
+        assert {one.name for one in path.iterdir()} == {"config.json", "manifest.json", "record.npz"}
+        with pytest.raises(UserError, match="is a copy without checkpoints"):
+            RunFolder.open(path).check_resumable()
+    ours, theirs = read_record(parts), read_record(whole)
+    assert ours.pop("seconds") > 0
+    assert theirs.pop("seconds") > 0
+    assert {name: one.tobytes() for name, one in ours.items()} == {name: one.tobytes() for name, one in theirs.items()}
+    made = BonusRecord.read(parts)
+    assert made.steps.tolist() == [1024, 2048, 3072]
+    pairs = made.comparisons["pairs"]
+    assert pairs.updates.tolist() == [1, 2, 3]
+    # Every step of three updates is counted: between half of the visits and all of them, in bins of 1, 2 to 3, ...
+    least = (pairs.number * 2 ** np.arange(pairs.number.shape[-1])).sum(axis=-1)
+    assert (least <= [1024, 2048, 3072]).all()
+    assert (2 * least > [1024, 2048, 3072]).all()
+    assert np.isfinite(made.kl).all()
+    assert made.coef.shape == (3,)
+
+
+def test_the_points_of_curves_and_the_moments_of_comparisons_end_with_the_last_update() -> None:
+    assert points(117)[[0, -1]].tolist() == [4, 117]
+    assert len(points(117)) == 30
+    assert moments(117).tolist() == [4, 8, 15, 30, 59, 117]
+    assert moments(1).tolist() == points(1).tolist() == [1]

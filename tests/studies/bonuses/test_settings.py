@@ -12,6 +12,7 @@ from action_balance.studies.bonuses.settings import (
     LABELS,
     WORLDS,
     BonusesSettings,
+    Condition,
     Setup,
 )
 
@@ -30,7 +31,7 @@ def test_every_bonus_has_a_label_and_every_setup_a_name_of_its_own() -> None:
     ]
 
 
-def test_studies_share_their_cells() -> None:
+def test_studies_share_their_runs() -> None:
     chosen: dict[str, Any] = {
         "worlds": ("deep-sea-10",),
         "intrinsic": ("none", "rnd", "count"),
@@ -50,11 +51,9 @@ def test_studies_share_their_cells() -> None:
 
 
 def test_only_what_estimates_lifelong_counts_is_compared_with_them() -> None:
-    settings = BonusesSettings()
-
     def compared(world: str, name: str) -> tuple[bool, bool]:
-        cell = settings.cell(world, Setup.of(name))
-        return cell.counts_states, cell.counts_pairs
+        one = Condition(world, Setup.of(name))
+        return one.counts_states, one.counts_pairs
 
     assert compared("deep-sea-10", "rnd") == (True, False)
     assert compared("deep-sea-10", "rnd+distillation") == (False, True)
@@ -65,17 +64,17 @@ def test_only_what_estimates_lifelong_counts_is_compared_with_them() -> None:
 
 def test_the_full_study_has_128_agents_and_the_steps_of_each_world() -> None:
     full = BonusesSettings(scale="full")
-    cells = {world: full.cell(world, Setup("rnd")) for world in WORLDS}
-    assert {cell.config.seeds for cell in cells.values()} == {128}
-    assert cells["deep-sea-14"].config.agent.steps == 120_000
-    goal = cells["goal-40"].config.agent
+    configs = {world: full.config(Condition(world, Setup("rnd"))) for world in WORLDS}
+    assert {config.seeds for config in configs.values()} == {128}
+    assert configs["deep-sea-14"].agent.steps == 120_000
+    goal = configs["goal-40"].agent
     assert (goal.steps, goal.envs, goal.ppo.minibatches) == (40_000, 1, 1)
-    assert BonusesSettings(scale="full", steps=2048).cell("goal-40", Setup("rnd")).config.agent.steps == 2048
+    assert BonusesSettings(scale="full", steps=2048).config(Condition("goal-40", Setup("rnd"))).agent.steps == 2048
 
 
 def test_the_full_study_compares_adaptive_with_constant_coefficients() -> None:
     def worlds(settings: BonusesSettings, setup: str) -> list[str]:
-        return [cell.world for cell in settings.plan().values() if cell.setup.name == setup]
+        return [one.world for one in settings.conditions() if one.setup.name == setup]
 
     for setup in ("rnd+count-3", "rnd+hash-3"):
         found = worlds(BonusesSettings(scale="full"), setup)

@@ -5,24 +5,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from action_balance.studies.atari_training import AtariTraining
+from action_balance.studies.atari.records import AtariRecord
+from action_balance.studies.atari.training import AtariTraining, run_name
 from action_balance.studies.entropy import analysis as entropy
 from action_balance.studies.entropy import settings
 from action_balance.studies.entropy.analysis import Variant, variants
-from action_balance.studies.plan import run_name
-from action_balance.studies.records import Record
 
 SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
 
 
-def record(variant: str, seed: int, entropies: list[float], status: str = "finished") -> Record:
+def record(variant: str, seed: int, entropies: list[float], status: str = "finished") -> AtariRecord:
     """A run with these entropies of softmax(Normalize(r)), and half of them of the shares."""
     method, normalize = settings.VARIANTS[variant]
     config = SMALL.run(settings.GAME, method, seed, normalize)
     steps, empty = 512.0 * np.arange(1, len(entropies) + 1), np.full(len(entropies), nan)
     values = np.array(entropies)
-    return Record(
-        Path(run_name(config)), config, status, {}, steps, empty, empty, empty, values, values / 2, seconds=1.0
+    return AtariRecord(
+        *(Path(run_name(config)), config, status, {}, {}, steps, empty, empty, empty, values, values / 2),
+        seconds=1.0,
     )
 
 

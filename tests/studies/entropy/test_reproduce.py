@@ -13,8 +13,8 @@ from synthetic_runs import make_run, strip, tree
 
 from action_balance.cli import main as cli
 from action_balance.config.train import TrainConfig
-from action_balance.studies import campaign
-from action_balance.studies.atari_training import AtariTraining
+from action_balance.studies import runner
+from action_balance.studies.atari.training import AtariTraining
 from action_balance.studies.entropy.figures import binned
 from action_balance.studies.entropy.settings import FLAT, GAME, EntropySettings
 
@@ -103,11 +103,11 @@ def test_the_page_is_accessible_and_stands_alone(result: Path, browser: Browser)
 def test_runs_of_the_atari_study_are_not_trained_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     trained: list[str] = []
 
-    def train(path: Path, config: TrainConfig, *_: object) -> None:
+    def train(path: Path, config: TrainConfig, *_: object, **__: object) -> None:
         trained.append(path.name)
         variant(path.parents[1], config)
 
-    monkeypatch.setattr(campaign, "train", train)
+    monkeypatch.setattr(runner, "train", train)
     for name in ("action-balance-rnd", "action-balance-rnd-channel"):
         path = variant(tmp_path / "atari", SMALL.run(GAME, name, 0))
         (tmp_path / "entropy" / "runs").mkdir(parents=True, exist_ok=True)

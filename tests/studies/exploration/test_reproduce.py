@@ -1,17 +1,15 @@
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from browser import check_page
 from exploration_records import record
+from kept_runs import keep
 from playwright.sync_api import Browser
 
 from action_balance.cli import main as cli
-from action_balance.errors import UserError
-from action_balance.studies.cells import record_path
-from action_balance.studies.exploration.records import Record
+from action_balance.studies.exploration.records import TaskRecord
 from action_balance.studies.registry import page_of
 
 WORDS = ("--tasks", "deep-sea-10", "--seeds", "5", "--steps", "2048")
@@ -24,19 +22,16 @@ def _reproduce(out: Path, *words: str) -> None:
 def test_a_study_is_trained_continued_and_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _reproduce(tmp_path, *WORDS, "--methods", "random", "--train-only")
     assert not (tmp_path / "summary.json").exists()
-    first = record_path(tmp_path, "deep-sea-10--random")
+    first = tmp_path / "runs" / "deep-sea-10--random" / "record.npz"
     before = first.stat().st_mtime_ns
     _reproduce(tmp_path, *WORDS, "--methods", "random", "ppo")
     told = capsys.readouterr().out
-    assert "already has 1 of 2 groups of agents" in told
+    assert "already has 1 of 2 runs" in told
     assert "no significant difference" not in told  # without RND
     assert first.stat().st_mtime_ns == before
-    made = Record.load(record_path(tmp_path, "deep-sea-10--ppo"))
+    made = TaskRecord.read(tmp_path / "runs" / "deep-sea-10--ppo")
     assert made.steps.tolist() == [1024, 2048]
-    assert made.values.shape == (5, 2)
-    assert made.finite.all()
-    # the last tenth of two updates is the last one
-    np.testing.assert_allclose(made.final, made.values[:, 1])
+    np.testing.assert_allclose(made.final, made.values[:, 1])  # the last tenth of two updates is the last one
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert {row["method"] for row in summary["ours"]["ranking"]} == {"random", "ppo"}
     assert len((tmp_path / "agents.csv").read_text().splitlines()) == 11
@@ -49,7 +44,7 @@ def test_a_study_is_trained_continued_and_reported(tmp_path: Path, capsys: pytes
     assert (tmp_path / "report.html").read_text() == page
 
 
-def test_a_report_of_some_cells_names_the_others(tmp_path: Path, browser: Browser) -> None:
+def test_a_report_of_some_runs_names_the_others(tmp_path: Path, browser: Browser) -> None:
     low, high = [0.0, 0.1, 0.0, 0.2, 0.0], [0.9, 1.0, 0.8, 1.0, 1.0]
     for made in (
         record("deep-sea-20", "rnd", low),
@@ -58,7 +53,7 @@ def test_a_report_of_some_cells_names_the_others(tmp_path: Path, browser: Browse
         record("deep-sea-20", "count", high),
         record("deep-sea-30", "rnd", low),
     ):
-        made.save(record_path(tmp_path, made.name))
+        keep(tmp_path, made)
     _reproduce(tmp_path, "--report-only", "--scale", "full", "--methods", "rnd", "hash", "rnd+distillation", "count")
     page = (tmp_path / "report.html").read_text()
     assert "Deep sea 30: exact counts, hash counts and RND + distillation (paper)." in page
@@ -66,14 +61,3 @@ def test_a_report_of_some_cells_names_the_others(tmp_path: Path, browser: Browse
     assert "The highest scores in 1 task are those of hash counts" in page
     assert "up to 4 processes shared the device" in page
     check_page(browser, tmp_path / "report.html")
-
-
-def test_a_record_is_read_as_it_was_written_and_damage_is_named(tmp_path: Path) -> None:
-    made = record("deep-sea-20", "rnd+hash", [0.25, 1.0])
-    made.save(path := record_path(tmp_path, made.name))
-    read = Record.load(path)
-    assert (read.name, read.config, read.processes) == ("deep-sea-20--rnd+hash", made.config, 1)
-    np.testing.assert_array_equal(read.values, made.values)
-    replace(made, steps=np.zeros(3, int)).save(path)
-    with pytest.raises(UserError, match=r"deep-sea-20--rnd\+hash\.npz is damaged: delete it"):
-        Record.load(path)

@@ -4,7 +4,7 @@ import pytest
 
 from action_balance.config.agent import AgentConfig
 from action_balance.errors import UserError
-from action_balance.studies.bonuses.settings import WORLDS, BonusesSettings
+from action_balance.studies.bonuses.settings import WORLDS, BonusesSettings, Condition
 from action_balance.studies.exploration.settings import (
     ENUMERATING,
     METHODS,
@@ -27,16 +27,16 @@ def test_the_methods_of_a_task_differ_only_in_how_they_explore() -> None:
 
 
 def test_the_deep_sea_has_the_settings_of_the_bonus_study() -> None:
-    ours = ExplorationSettings(scale="full").plan()["deep-sea-20--rnd+hash"].config
-    theirs = BonusesSettings(scale="full", seeds=32).cell("deep-sea-20", METHODS["rnd+hash"]).config
+    ours = ExplorationSettings(scale="full").plan()["deep-sea-20--rnd+hash"]
+    theirs = BonusesSettings(scale="full", seeds=32).config(Condition("deep-sea-20", METHODS["rnd+hash"]))
     assert WORLDS["deep-sea-20"].steps == TASKS["deep-sea-20"].steps
     assert ours == theirs
 
 
 def test_exact_counts_are_used_only_where_states_can_be_enumerated() -> None:
-    plan = ExplorationSettings(scale="full").plan()
+    plan = ExplorationSettings(scale="full").conditions()
     for name, task in TASKS.items():
-        planned = {cell.method for cell in plan.values() if cell.task == name}
+        planned = {one.method for one in plan if one.task == name}
         assert not planned or (set(ENUMERATING) <= planned) == task.enumerable
     assert ENUMERATING == ("count", "rnd+count")
 
@@ -45,11 +45,11 @@ def test_a_plan_has_the_chosen_methods_in_the_order_of_tables() -> None:
     settings = ExplorationSettings(tasks=("deep-sea-20",), methods=("rnd", "random"), seeds=3, steps=2048)
     plan = settings.plan()
     assert [*plan] == ["deep-sea-20--random", "deep-sea-20--rnd"]
-    assert {(cell.config.seeds, cell.config.agent.steps) for cell in plan.values()} == {(3, 2048)}
+    assert {(config.seeds, config.agent.steps) for config in plan.values()} == {(3, 2048)}
 
 
 def test_the_default_study_is_small_and_has_intervals() -> None:
-    steps = sum(cell.config.seeds * cell.config.agent.steps for cell in ExplorationSettings().plan().values())
+    steps = sum(config.seeds * config.agent.steps for config in ExplorationSettings().plan().values())
     assert steps < 6_000_000
     assert SCALES["small"].seeds >= 5
 

@@ -26,7 +26,7 @@ def use_all_cores() -> None:
 
 def choose_devices(config: TrainConfig) -> list[jax.Device]:
     """The devices of a run whose settings say how many."""
-    there = jax.local_devices()
+    there = jax.devices()
     if config.devices is None:
         # At least two cores, even for one seed: a program for a single device is rounded differently.
         return there[: max(2, config.seeds)] if there[0].platform == "cpu" else there[:1]
@@ -50,7 +50,7 @@ def for_resume(config: TrainConfig, devices: int | Literal["all"] | None) -> tup
     """The settings of a run that is resumed, possibly on another number of devices."""
     if devices is not None:
         return replace(config, devices=devices), []
-    there, envs = len(jax.local_devices()), config.agent.envs
+    there, envs = len(jax.devices()), config.agent.envs
     if not isinstance(config.devices, int) or config.devices <= there:
         return config, []
     most = max(count for count in range(1, there + 1) if count <= config.seeds or envs % count == 0)
@@ -63,6 +63,6 @@ def _how_many(count: int) -> str:
 
 
 def _more(wanted: int) -> str:
-    if jax.local_devices()[0].platform == "cpu":
+    if jax.devices()[0].platform == "cpu":
         return f"use --devices all, or set {CPU_DEVICES}={wanted} to divide the CPU into more devices"
     return "use --devices all"

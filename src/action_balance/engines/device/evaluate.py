@@ -24,8 +24,9 @@ from action_balance.engines.evaluate import (
     Evaluation,
     OnEpisodes,
     Trace,
-    action_modes,
-    decide_with_memory,
+    decide,
+    evaluate_agents,
+    mode_key,
 )
 from action_balance.envs.base import Environment, Step
 from action_balance.envs.replay import EpisodeRecord
@@ -88,7 +89,7 @@ def evaluate_agent(
     ) -> tuple[Any, Step, Array, Array | None, Trace]:
         action_key, step_key = jax.random.split(key)
         number = index(context.newest_frame(observation))
-        decision, memory = decide_with_memory(actor, memory, observation, number, action_key, mode, context)
+        decision, memory = decide(actor, observation, number, action_key, mode, context, memory=memory)
         env_state, outcome = environment.step(env_state, decision.action, step_key)
         reward, ended = jnp.where(running, outcome.reward, 0.0), running & outcome.terminated
         over = outcome.terminated | outcome.truncated  # what the agent observes then means nothing
@@ -137,11 +138,6 @@ def evaluate_agent(
     return Evaluation(end.rewards.T.sum(axis=1), end.lengths, end.terminated, end.visits, end.trace, info=end.info)
 
 
-def mode_key(seed: int, number: Int[Array, ""] | int, mode: Int[Array, ""] | int) -> PRNGKeyArray:
-    """Random key of all episodes of one agent in one action mode."""
-    return jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), mode)
-
-
 def evaluate(
     config: TrainConfig,
     states: TrainState | TrainedAgent,
@@ -153,7 +149,7 @@ def evaluate(
 ) -> dict[ActionMode, Evaluation]:
     """Play episodes of all agents of a run; see `factory.evaluate_run`. Nothing has to be recorded."""
     del on_message, record
-    context, modes = AgentContext(config.agent, config.env.spec), action_modes(config.agent)
+    context = AgentContext(config.agent, config.env.spec)
 
     @jax.jit
     def play(place: Int[Array, ""], mode: Int[Array, ""], states: TrainState | TrainedAgent) -> Evaluation:
@@ -162,20 +158,13 @@ def evaluate(
         actor = make_actor(take(states, place), context)
         return evaluate_agent(environment, actor, context, mode, episodes, mode_key(seed, number, mode))
 
-    def one_agent(place: int, mode: ActionMode) -> Evaluation:
-        # One after the other: only the episodes of one agent need memory, and they are as if it were alone.
+    def one_agent(mode: ActionMode, place: int) -> Evaluation:
         found = play(jnp.asarray(place), jnp.asarray(ACTION_MODES.index(mode)), states)
         made: Evaluation = jax.tree.map(np.asarray, found if place == 0 else replace(found, trace=None))
         report(episodes)
-        return made
+        return replace(made, trace=jax.tree.map(lambda leaf: leaf[: made.lengths[0]], made.trace))
 
-    def all_agents(mode: ActionMode) -> Evaluation:
-        first, *others = (one_agent(place, mode) for place in range(config.seeds))
-        trace = jax.tree.map(lambda leaf: leaf[: first.lengths[0]], first.trace)
-        together = jax.tree.map(lambda *leaves: np.stack(leaves), replace(first, trace=None), *others)
-        return replace(together, trace=trace)
-
-    return {mode: all_agents(mode) for mode in modes}
+    return evaluate_agents(config, one_agent)
 
 
 def first_record(config: TrainConfig, seed: int, mode: ActionMode, trace: Trace) -> EpisodeRecord:

@@ -29,8 +29,9 @@ from action_balance.engines.evaluate import (
     OnEpisodes,
     Recording,
     Trace,
-    action_modes,
     decide,
+    evaluate_agents,
+    mode_key,
 )
 from action_balance.envs.frame_stack import push
 from action_balance.envs.host_base import HostEnvironment, first_masks, with_timeout
@@ -65,7 +66,7 @@ def decide_all(
 
     def one(stack: Array, number: Array, mask: Array | None) -> Decision:
         own = jax.random.fold_in(jax.random.fold_in(key, number), time)
-        return decide(actor, stack, 0, own, mode, context, with_bonus=bonuses == "all", mask=mask)
+        return decide(actor, stack, 0, own, mode, context, with_bonus=bonuses == "all", mask=mask)[0]
 
     made = jax.vmap(one)(stacks, jnp.arange(len(stacks)), mask)
     first: Decision = jax.tree.map(lambda leaf: leaf[0], made)
@@ -181,10 +182,10 @@ def evaluate(
     def actor_of(states: TrainState | TrainedAgent, place: Int[Array, ""]) -> Actor:
         return make_actor(take(states, place), context)
 
-    def of_agent(runner: EpisodeRunner, mode: ActionMode, place: int) -> list[Evaluation]:
+    def of_agent(runner: EpisodeRunner, mode: ActionMode, place: int) -> Evaluation:
         actor = actor_of(states, jnp.asarray(place))
         number = config.seed + place
-        key = jax.random.fold_in(jax.random.fold_in(jax.random.key(seed), number), ACTION_MODES.index(mode))
+        key = mode_key(seed, number, ACTION_MODES.index(mode))
         parts, abandoned = [], 0
         for first in range(0, episodes, envs):
             count, part = min(episodes - first, envs), () if env.episodes_at_once else (first,)
@@ -198,16 +199,13 @@ def evaluate(
                 f"{abandoned} of {episodes} episodes ({mode}, seed {number}) did not end within {MAX_STEPS:,} steps "
                 f"and were stopped: their returns cover only these steps"
             )
-        return parts
+        return _joined(parts)
 
     with graceful_stop() as stop:  # neither while environments start nor during a step
         environment = env.make(envs, 1, (0,), config.agent.host.threads, on_message)
         runner = EpisodeRunner(env, context, environment, report, stop, record)
         try:
-            found = {
-                mode: _join([of_agent(runner, mode, place) for place in range(config.seeds)])
-                for mode in action_modes(config.agent)
-            }
+            found = evaluate_agents(config, partial(of_agent, runner))
             if stop.is_set():
                 raise KeyboardInterrupt  # it came with the last step
             return found
@@ -220,12 +218,9 @@ def most_episodes(config: TrainConfig) -> int:
     return cast(HostEnvConfig, config.env).episodes_at_once or MAX
 
 
-def _join(agents: list[list[Evaluation]]) -> Evaluation:
-    """The episodes of all agents, of each of which there are parts."""
-
-    def joined(name: str) -> np.ndarray:
-        return np.stack([np.concatenate([getattr(part, name) for part in parts]) for parts in agents])
-
-    recordings = tuple(tuple(one for part in parts for one in part.recordings[0]) for parts in agents)
-    numbers = (joined("returns"), joined("lengths"), joined("terminated"), joined("visits"))
-    return Evaluation(*numbers, agents[0][0].trace, recordings)
+def _joined(parts: list[Evaluation]) -> Evaluation:
+    """The episodes of one agent, which were played one part after the other."""
+    numbers = zip(*((one.returns, one.lengths, one.terminated) for one in parts), strict=True)
+    returns, lengths, terminated = map(np.concatenate, numbers)
+    recordings = tuple(one for part in parts for one in part.recordings[0])
+    return Evaluation(returns, lengths, terminated, parts[0].visits, parts[0].trace, (recordings,))

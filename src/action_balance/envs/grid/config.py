@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, ClassVar, Self
 
 from action_balance.config.env import DeviceEnvConfig
 from action_balance.config.fields import count
-from action_balance.envs.grid.world import CellView
+from action_balance.envs.grid.view import CellView
 from action_balance.errors import check_name
 
 if TYPE_CHECKING:
@@ -20,6 +20,10 @@ SIZES = {"open": 40, "goal": 40, "corridor": 11}
 
 #: What headings call each world; the size follows.
 TITLES = {"open": "Open grid", "goal": "Goal grid", "corridor": "Corridor with rooms of"}
+
+#: The size from which every world has a start, a goal and something to explore, and more steps per cell along a side
+#: than any goal is away. Other worlds are made to be checked, which needs NumPy.
+SMALLEST, STEPS_PER_CELL = 3, 4
 
 #: The largest size: visits are counted for every cell and seed.
 LARGEST = 1000
@@ -45,7 +49,8 @@ class GridConfig(DeviceEnvConfig):
     def __post_init__(self) -> None:
         check_name("environment", self.name, SIZES)
         super().__post_init__()
-        self.world()
+        if self.cells < SMALLEST or self.episode_steps < STEPS_PER_CELL * self.cells:
+            self.world()
 
     @property
     def cells(self) -> int:

@@ -12,7 +12,8 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 from action_balance.envs.base import Step
 from action_balance.envs.grid import dynamics
 from action_balance.envs.grid.dynamics import GridState
-from action_balance.envs.grid.world import MOVES, CellView, GridWorld
+from action_balance.envs.grid.view import CellView
+from action_balance.envs.grid.world import MOVES, GridWorld
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import check_name
 

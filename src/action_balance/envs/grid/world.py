@@ -7,7 +7,7 @@ Axes: S cells, A = 4 actions.
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     Array = np.ndarray | jax.Array
 else:
     Array = Any  # inside of compiled functions, JAX's
-
-#: What is observed of a cell: x and y scaled to [-1, 1], or both one-hot.
-CellView = Literal["coordinates", "one-hot"]
 
 #: What each action adds to (x, y): left, right, up, down.
 MOVES: tuple[Cell, ...] = ((-1, 0), (1, 0), (0, 1), (0, -1))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self
 
 from action_balance.config.env import HostEnvConfig
 from action_balance.config.fields import count, number
-from action_balance.envs.gymnasium.leaves import MAX_SIDE, LayoutSettings, ObsLayout
+from action_balance.envs.gymnasium.layouts import MAX_SIDE, LayoutSettings, ObsLayout
 from action_balance.envs.kwargs import as_kwargs, parse_kwargs
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import MAX, UserError

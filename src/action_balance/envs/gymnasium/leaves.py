@@ -7,17 +7,14 @@ Axes: B observations, H, W pixels, C channels, n numbers or components of a part
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, get_args
 
 import numpy as np
 from jaxtyping import Float32, Integer, Shaped, UInt8
 
+from action_balance.envs.gymnasium.layouts import AUTO, LayoutSettings, ObsLayout
 from action_balance.errors import UserError, check_name
 
-#: How arrays are laid out; see `GymnasiumConfig.layout`.
-ObsLayout = Literal["auto", "hwc", "chw", "stack", "vector", "flat"]
-#: The longest side of an image, unless it is set: at twice the side, networks take four times as long.
-MAX_SIDE = 128
 #: The smallest height and width for the kernels and strides of RND; smaller arrays are vectors unless the layout says
 #: that they are images.
 LEAST_PIXELS = 44
@@ -28,17 +25,6 @@ CODE = 256
 
 #: Classes of Gymnasium's spaces.
 KINDS = ("Box", "Discrete", "MultiDiscrete", "MultiBinary", "Dict", "Tuple", "Text", "Graph", "Sequence", "OneOf")
-
-
-class LayoutSettings(NamedTuple):
-    """How observations of a space are to be laid out."""
-
-    layout: ObsLayout = "auto"
-    max_side: int = MAX_SIDE  # images with a longer side are made smaller; 0: none are
-
-
-#: The default settings.
-AUTO = LayoutSettings()
 
 
 def kind_of(space: Any) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 
 from action_balance.config.registry import check_code, load_library, load_module, load_object
 from action_balance.config.trust import is_of_script
-from action_balance.envs.gymnasium.leaves import AUTO, LayoutSettings
+from action_balance.envs.gymnasium.layouts import AUTO, LayoutSettings
 from action_balance.envs.masks import BadMask, allowed, mask_rows
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError

@@ -10,7 +10,8 @@ import numpy as np
 from jaxtyping import Integer, Shaped
 
 from action_balance.envs.gymnasium.encoding import Encoding
-from action_balance.envs.gymnasium.leaves import AUTO, LayoutSettings, Leaf, find_leaves, kind_of, short
+from action_balance.envs.gymnasium.layouts import AUTO, LayoutSettings
+from action_balance.envs.gymnasium.leaves import Leaf, find_leaves, kind_of, short
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 

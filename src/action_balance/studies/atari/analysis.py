@@ -11,10 +11,10 @@ import numpy as np
 
 from action_balance.config.agent import AgentConfig
 from action_balance.studies import statistics
+from action_balance.studies.atari.records import AtariRecord
 from action_balance.studies.atari.settings import COMPARED
-from action_balance.studies.atari_training import PRESET
+from action_balance.studies.atari.training import PRESET
 from action_balance.studies.paper import TABLE_2, TABLE_2_RUNS
-from action_balance.studies.records import Record
 from action_balance.studies.statistics import Agreement, Estimate
 
 
@@ -29,15 +29,15 @@ class Curve:
 
 
 @dataclass(frozen=True)
-class Cell:
+class Condition:
     """The runs of one method in one game."""
 
     game: str
     method: str
-    runs: tuple[Record, ...]
+    runs: tuple[AtariRecord, ...]
 
     @property
-    def finished(self) -> tuple[Record, ...]:
+    def finished(self) -> tuple[AtariRecord, ...]:
         """The runs that made all their steps."""
         return tuple(run for run in self.runs if run.finished)
 
@@ -53,7 +53,7 @@ class Cell:
         return statistics.mean(self.final_returns) if len(self.final_returns) else None
 
     @property
-    def under_way(self) -> tuple[Record, ...]:
+    def under_way(self) -> tuple[AtariRecord, ...]:
         """The unfinished runs in which an episode has ended; all unfinished runs if none has."""
         unfinished = tuple(run for run in self.runs if not run.finished)
         return tuple(run for run in unfinished if math.isfinite(run.final_return)) or unfinished
@@ -90,8 +90,7 @@ class Cell:
         return statistics.agreement(self.final_returns, published, TABLE_2_RUNS)
 
 
-def mean_curve(runs: Sequence[Record]) -> Curve:
-    """Mean learning curve of runs."""
+def mean_curve(runs: Sequence[AtariRecord]) -> Curve:
     common = min(len(run.steps) for run in runs)
     values = np.stack([run.curve[:common] for run in runs])  # (R, T)
     known = np.isfinite(values).all(axis=0)
@@ -105,22 +104,22 @@ def as_in_paper(agent: AgentConfig) -> bool:
     ) == replace(PRESET, image=replace(PRESET.image, precision=agent.image.precision))
 
 
-def cells(records: Iterable[Record]) -> list[Cell]:
+def conditions(records: Iterable[AtariRecord]) -> list[Condition]:
     """Group runs by game and method: the paper's games and methods in its order, then others."""
-    found: dict[tuple[str, str], list[Record]] = {}
+    found: dict[tuple[str, str], list[AtariRecord]] = {}
     for record in records:
         found.setdefault((record.game, record.method), []).append(record)
     order = [*TABLE_2, *sorted({game for game, _ in found} - set(TABLE_2))]
     methods = [*COMPARED, *sorted({method for _, method in found} - set(COMPARED))]
     return [
-        Cell(game, method, tuple(sorted(found[game, method], key=lambda run: run.config.seed)))
+        Condition(game, method, tuple(sorted(found[game, method], key=lambda run: run.config.seed)))
         for game in order
         for method in methods
         if (game, method) in found
     ]
 
 
-def difference(ours: Cell, other: Cell) -> Estimate | None:
+def difference(ours: Condition, other: Condition) -> Estimate | None:
     """Final return of one method minus that of another in the same game; None where one has no finished run."""
     if not len(ours.final_returns) or not len(other.final_returns):
         return None

@@ -3,26 +3,25 @@
 from pathlib import Path
 
 from action_balance.files import Data
+from action_balance.studies.atari.campaign import campaign_view, game_title
+from action_balance.studies.atari.records import RECENT
 from action_balance.studies.atari.settings import COMPARED
-from action_balance.studies.campaign_page import campaign_view, game_title
-from action_balance.studies.records import RECENT
-from action_balance.studies.statistics import MIN
-from action_balance.web.files import read_figures
+from action_balance.studies.page import study_page
 from action_balance.web.format import side
-from action_balance.web.render import render
 
 #: What the action modes of an evaluation are called.
 ACTION_MODES = {"greedy": "most probable action", "sampled": "sampled from π", "behaviour": "sampled from β"}
 
 
 def atari_page(folder: Path, summary: Data) -> str:
-    """The page of a report."""
     games, rooms = summary["ours"]["games"], summary["ours"]["rooms"]
     methods = [name for name in COMPARED if any(name in game["methods"] for game in games.values())]
     rows = [row for game in games.values() for row in game["methods"].values()]
     compared = [row["agrees"] for row in rows if row["agrees"] is not None]
-    return render(
-        "studies/atari/page.html",
+    return study_page(
+        "atari",
+        folder,
+        summary,
         campaign=campaign_view(summary),
         games=games,
         titles={game: game_title(game) for game in games},
@@ -35,9 +34,7 @@ def atari_page(folder: Path, summary: Data) -> str:
         paper=summary["paper"],
         rooms=_rooms(rooms),
         modes={mode: title for mode, title in ACTION_MODES.items() if any(row["mode"] == mode for row in rooms)},
-        figures=read_figures(folder),
         recent=RECENT,
-        fewest=MIN,
     )
 
 
@@ -51,7 +48,6 @@ def _against_base(games: Data, name: str) -> dict[str, list[str]]:
 
 
 def _rooms(rows: list[Data]) -> Data:
-    """Rooms by game, method and action mode."""
     found: Data = {}
     for row in rows:
         found.setdefault(row["game"], {}).setdefault(row["method"], {})[row["mode"]] = row

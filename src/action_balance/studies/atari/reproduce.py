@@ -9,41 +9,34 @@ from rich.console import Console
 
 from action_balance.config.train import TrainConfig
 from action_balance.envs.atari.config import AtariConfig
-from action_balance.envs.atari.games import ROOM_BYTE, SKIP, title, vector_class
-from action_balance.errors import MAX, UserError
+from action_balance.envs.atari.games import ROOM_BYTE, SKIP, title
 from action_balance.files import Data
 from action_balance.plots.drawing import NAMES, thinned
 from action_balance.runs import RunFolder
-from action_balance.studies import campaign, statistics
-from action_balance.studies.atari import KIND, analysis, figures, page
-from action_balance.studies.atari.analysis import Cell, cells
+from action_balance.studies import statistics
+from action_balance.studies.atari import KIND, analysis, campaign, figures, page
+from action_balance.studies.atari.analysis import Condition, conditions
+from action_balance.studies.atari.records import AtariRecord, read_evaluation
 from action_balance.studies.atari.settings import COMPARED, AtariSettings
-from action_balance.studies.campaign import Report, Study
-from action_balance.studies.checks import check_count
+from action_balance.studies.atari.training import method_name, run_name
 from action_balance.studies.paper import TABLE_2, TABLE_2_RUNS
-from action_balance.studies.plan import method_name
-from action_balance.studies.records import Record, read_evaluation
-from action_balance.studies.run_job import no_more
+from action_balance.studies.run_job import After
+from action_balance.studies.runner import Findings, Study
 from action_balance.studies.verdict_text import SIGNIFICANCE, Comparison, answer, with_interval, wrapped
+from action_balance.terminal.console import say
 from action_balance.web.format import count, side
 
 #: The method that the others are compared with.
 BASE = "rnd"
 
 
-def reproduce_atari(
-    settings: AtariSettings, out: Path, evaluate: int, wanted: campaign.Wanted, console: Console
-) -> None:
-    """Train the runs that the folder does not hold yet, and write the report."""
-    check_count("--evaluate", evaluate, 0, AtariConfig.episodes_at_once or MAX)
-    if evaluate and wanted.report_only:
-        raise UserError("--report-only does not play games: leave out --evaluate or --report-only")
-    after = partial(count_rooms, games=evaluate) if evaluate else no_more
-    campaign.reproduce(STUDY, settings, out, wanted, console, after)
+def _belongs(name: str, config: TrainConfig) -> bool:
+    is_run = config.seeds == 1 and name == run_name(config)
+    return is_run and isinstance(config.env, AtariConfig) and method_name(config.agent) in COMPARED
 
 
-def _belongs(config: TrainConfig) -> bool:
-    return isinstance(config.env, AtariConfig) and method_name(config.agent) in COMPARED
+def _after(settings: AtariSettings) -> After | None:
+    return partial(count_rooms, games=settings.evaluate) if settings.evaluate else None
 
 
 def count_rooms(path: Path, config: TrainConfig, console: Console, games: int) -> bool:
@@ -64,19 +57,17 @@ def count_rooms(path: Path, config: TrainConfig, console: Console, games: int) -
     return True
 
 
-def _report(records: Sequence[Record]) -> Report:
-    found = cells(records)
-    return Report(
-        groups=[cell.runs for cell in found],
-        ours={"games": _numbers(found), "rooms": _rooms(found)},
-        tables={
-            "final_returns.csv": (FINAL_COLUMNS, [_final_row(cell) for cell in found]),
-            "learning_curves.csv": (CURVE_COLUMNS, (row for cell in found for row in _curve_rows(cell))),
-        },
-        figures={"learning_curves": figures.learning_curves(found)},
-        page=page.atari_page,
-        paper={"table_2": TABLE_2, "runs": TABLE_2_RUNS},
-    )
+def _analyse(
+    settings: AtariSettings, records: Sequence[AtariRecord], notes: Sequence[str], before: Data | None
+) -> Findings:
+    found = conditions(records)
+    ours = {"games": _numbers(found), "rooms": _rooms(found)}
+    tables = {
+        "final_returns.csv": (FINAL_COLUMNS, [_final_row(one) for one in found]),
+        "learning_curves.csv": (CURVE_COLUMNS, (row for one in found for row in _curve_rows(one))),
+    }
+    drawn, paper = {"learning_curves": figures.learning_curves(found)}, {"table_2": TABLE_2, "runs": TABLE_2_RUNS}
+    return campaign.findings(KIND, settings, before, [one.runs for one in found], notes, ours, tables, drawn, paper)
 
 
 FINAL_COLUMNS = (
@@ -86,51 +77,50 @@ FINAL_COLUMNS = (
 CURVE_COLUMNS = ("game", "method", "steps", "frames", "mean", "low", "high", "runs")
 
 
-def _final_row(cell: Cell) -> tuple[object, ...]:
-    """Final returns beside the paper's."""
-    values = statistics.rounded(*(cell.final.parts if cell.final else (np.nan,) * 3), cell.so_far)
-    published = TABLE_2.get(cell.game, {}).get(cell.method, np.nan)
-    counts = len(cell.finished), len(cell.runs), cell.fewest_episodes or 0
-    return (cell.game, cell.method, published, *values, *counts)
+def _final_row(one: Condition) -> tuple[object, ...]:
+    values = statistics.rounded(*(one.final.parts if one.final else (np.nan,) * 3), one.so_far)
+    published = TABLE_2.get(one.game, {}).get(one.method, np.nan)
+    counts = len(one.finished), len(one.runs), one.fewest_episodes or 0
+    return (one.game, one.method, published, *values, *counts)
 
 
-def _curve_rows(cell: Cell) -> Iterator[tuple[object, ...]]:
-    curve = cell.curve
+def _curve_rows(one: Condition) -> Iterator[tuple[object, ...]]:
+    curve = one.curve
     for place in thinned(len(curve.steps)):
         steps = int(curve.steps[place])
         values = statistics.rounded(*(part[place] for part in (curve.mean, curve.low, curve.high)))
-        yield (cell.game, cell.method, steps, SKIP * steps, *values, len(cell.finished or cell.runs))
+        yield (one.game, one.method, steps, SKIP * steps, *values, len(one.finished or one.runs))
 
 
-def _numbers(found: Sequence[Cell]) -> Data:
+def _numbers(found: Sequence[Condition]) -> Data:
     """Final returns by game and method, and how much more the others have than `BASE`."""
     games: dict[str, Data] = {}
-    for cell in found:
-        verdict = cell.agreement()
-        numbers = games.setdefault(cell.game, {"methods": {}, "more": {}})
-        numbers["methods"][cell.method] = {
-            "paper": TABLE_2.get(cell.game, {}).get(cell.method),
-            "final": statistics.to_data(cell.final),
-            "finished": len(cell.finished),
-            "runs": len(cell.runs),
-            "so_far": statistics.number(cell.so_far),
-            "so_far_steps": cell.so_far_steps,
-            "fewest_episodes": cell.fewest_episodes,
+    for one in found:
+        verdict = one.agreement()
+        numbers = games.setdefault(one.game, {"methods": {}, "more": {}})
+        numbers["methods"][one.method] = {
+            "paper": TABLE_2.get(one.game, {}).get(one.method),
+            "final": statistics.to_data(one.final),
+            "finished": len(one.finished),
+            "runs": len(one.runs),
+            "so_far": statistics.number(one.so_far),
+            "so_far_steps": one.so_far_steps,
+            "fewest_episodes": one.fewest_episodes,
             "agrees": None if verdict is None else verdict.agrees,
         }
-        base = next((one for one in found if (one.game, one.method) == (cell.game, BASE)), None)
-        if base is not None and cell.method != BASE:
-            numbers["more"][cell.method] = statistics.to_data(analysis.difference(cell, base))
+        base = next((other for other in found if (other.game, other.method) == (one.game, BASE)), None)
+        if base is not None and one.method != BASE:
+            numbers["more"][one.method] = statistics.to_data(analysis.difference(one, base))
     return games
 
 
-def _rooms(found: Sequence[Cell]) -> list[Data]:
+def _rooms(found: Sequence[Condition]) -> list[Data]:
     """Rooms per game, by game, method and action mode, of runs that were evaluated after their last update."""
     rows = []
-    for cell in found:
+    for one in found:
         by_mode: dict[str, list[int]] = {}
         evaluated = 0
-        for run in cell.runs:
+        for run in one.runs:
             evaluation = read_evaluation(run.path)
             if evaluation is None or evaluation.update != len(run.steps) or not evaluation.rooms:
                 continue
@@ -139,12 +129,15 @@ def _rooms(found: Sequence[Cell]) -> list[Data]:
                 by_mode.setdefault(mode, []).extend(counts)
         for mode, counts in by_mode.items():
             numbers = {"games": len(counts), "mean": float(np.mean(counts)), "most": max(counts)}
-            rows.append({"game": cell.game, "method": cell.method, "mode": mode, "runs": evaluated, **numbers})
+            rows.append({"game": one.game, "method": one.method, "mode": mode, "runs": evaluated, **numbers})
     return rows
 
 
-def _conclude(summary: Data) -> Iterator[str]:
-    games = summary["ours"]["games"]
+def _conclude(summary: Data, console: Console) -> None:
+    say(console, *_conclusions(summary["ours"]["games"]))
+
+
+def _conclusions(games: Data) -> Iterator[str]:
     others = [name for name in COMPARED if any(name in numbers["more"] for numbers in games.values())]
     for name in others:
         more = {title(game): numbers["more"].get(name) for game, numbers in games.items() if name in numbers["more"]}
@@ -178,4 +171,13 @@ def _against_base(numbers: Data, method: str) -> str:
     return f"; {with_interval(more, '+,.0f')} relative to {BASE}{SIGNIFICANCE[side(more, 0)]}" if more else ""
 
 
-STUDY = Study(KIND, _belongs, _report, _conclude, vector_class)
+STUDY = Study(
+    kind=KIND,
+    record=AtariRecord,
+    belongs=_belongs,
+    analyse=_analyse,
+    page=page.atari_page,
+    conclude=_conclude,
+    unfinished=True,
+    after=_after,
+)

@@ -14,7 +14,7 @@ from action_balance.studies.bonuses.settings import (
     MATRIX_WORLD,
     RANDOM,
     BonusesSettings,
-    Cell,
+    Condition,
     Setup,
 )
 from action_balance.web.format import as_float
@@ -129,34 +129,34 @@ def failures(compared: Data) -> Data:
 def missing(settings: BonusesSettings, ours: Data) -> dict[str, list[str]]:
     """The setups of a plan that have no agents yet, by world."""
     found: dict[str, list[str]] = {}
-    for cell in _missing_cells(settings, ours):
-        found.setdefault(cell.world, []).append(cell.setup.name)
+    for one in _missing(settings, ours):
+        found.setdefault(one.world, []).append(one.setup.name)
     return found
 
 
 def missing_actions(settings: BonusesSettings, ours: Data) -> dict[str, list[str]]:
     """The action bonuses on top of RND that have no agents yet in a world in which others have, by world."""
     found: dict[str, list[str]] = {}
-    for cell in _missing_cells(settings, ours):
-        if cell.setup.intrinsic == BASE and cell.setup.action != NONE and cell.world in ours["verdict"]["actions"]:
-            found.setdefault(cell.world, []).append(cell.setup.action)
+    for one in _missing(settings, ours):
+        if one.setup.intrinsic == BASE and one.setup.action != NONE and one.world in ours["verdict"]["actions"]:
+            found.setdefault(one.world, []).append(one.setup.action)
     return found
 
 
 def missing_matrix(settings: BonusesSettings, ours: Data) -> list[str]:
     """The combinations of a next-state bonus other than RND and an action bonus that have no agents yet."""
     return [
-        cell.setup.name
-        for cell in _missing_cells(settings, ours)
-        if cell.setup.intrinsic != BASE and cell.setup.action not in (NONE, RANDOM)
+        one.setup.name
+        for one in _missing(settings, ours)
+        if one.setup.intrinsic != BASE and one.setup.action not in (NONE, RANDOM)
     ]
 
 
-def _missing_cells(settings: BonusesSettings, ours: Data) -> list[Cell]:
+def _missing(settings: BonusesSettings, ours: Data) -> list[Condition]:
     trained: Collection[tuple[str, str]] = {
         (world, name) for world, about in ours["worth"].items() for name in about["setups"]
     }
-    return [cell for cell in settings.plan().values() if (cell.world, cell.setup.name) not in trained]
+    return [one for one in settings.conditions() if (one.world, one.setup.name) not in trained]
 
 
 def balanced_best(ours: Data, compared: Data) -> tuple[str, Data] | None:

@@ -1,14 +1,12 @@
 """The page of ``reproduce bonuses``, from ``summary.json`` and the figures; ``page.html`` has its text."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 from action_balance.config.agent import AgentConfig
 from action_balance.files import Data
-from action_balance.studies.bonuses import findings
+from action_balance.studies.bonuses import KIND, findings
 from action_balance.studies.bonuses.analysis import FACTOR, LEAST_SHARE, RANK, SHOWN
-from action_balance.studies.bonuses.counting import SMALLEST
 from action_balance.studies.bonuses.settings import (
     ADAPTIVE,
     BASE,
@@ -19,15 +17,15 @@ from action_balance.studies.bonuses.settings import (
     MATRIX_WORLD,
     WORLDS,
     BonusesSettings,
+    Condition,
     Setup,
 )
-from action_balance.studies.neural.analysis import SOLVED
+from action_balance.studies.counting import SMALLEST
+from action_balance.studies.page import devices_of, settings_of, study_page
 from action_balance.studies.registry import read_summary
-from action_balance.studies.settings_text import command_line, flat
-from action_balance.studies.statistics import MIN, RESAMPLES
-from action_balance.web.files import read_figures
+from action_balance.studies.settings_text import command_line, flat, plain
+from action_balance.studies.worlds import SOLVED
 from action_balance.web.format import as_float, number
-from action_balance.web.render import render
 
 #: Settings of agents that are not the same in all worlds, or that have no effect in them.
 LEFT_OUT = ("method", "steps", "envs", "minibatches", "image", "host")
@@ -39,25 +37,23 @@ ADAPTED = "rnd+hash"
 
 
 def result_page(folder: Path) -> str:
-    """The page of a result in a folder."""
     return bonuses_page(folder, read_summary(folder))
 
 
 def bonuses_page(folder: Path, summary: Data) -> str:
-    """The page of a result."""
-    ours, settings = summary["ours"], _settings(summary["settings"])
+    ours, settings = summary["ours"], settings_of(BonusesSettings, summary["settings"])
     compared = findings.effects(ours)
-    return render(
-        "studies/bonuses/page.html",
-        ours=ours,
-        figures=read_figures(folder),
+    return study_page(
+        "bonuses",
+        folder,
+        summary,
         best=findings.highlights(ours),
         counters=findings.counters(ours),
         best_within=findings.best_within(ours),
         effects=compared,
         balanced=findings.balanced_best(ours, compared),
         failures=findings.failures(compared),
-        planned=len(settings.plan()),
+        planned=len(settings.conditions()),
         missing=findings.missing(settings, ours),
         missing_actions=findings.missing_actions(settings, ours),
         missing_matrix=findings.missing_matrix(settings, ours),
@@ -66,7 +62,7 @@ def bonuses_page(folder: Path, summary: Data) -> str:
         adapted=ADAPTED,
         courses=findings.courses(ours, ADAPTED),
         coefficient=ADAPTIVE,
-        target_kl=BonusesSettings().cell(MATRIX_WORLD, Setup.of(ADAPTED)).config.agent.target_kl,
+        target_kl=BonusesSettings().config(Condition(MATRIX_WORLD, Setup.of(ADAPTED))).agent.target_kl,
         setup_label=lambda name: Setup.of(name).label,
         setup_labels=lambda names: [Setup.of(name).label for name in names],
         labels=LABELS,
@@ -85,12 +81,11 @@ def bonuses_page(folder: Path, summary: Data) -> str:
         least_share=LEAST_SHARE,
         smallest=SMALLEST,
         hyperparameters=flat(asdict(AgentConfig(method="ppo")), without=LEFT_OUT),
-        versions=summary["versions"],
-        devices=sorted({device for made in summary["made_by"] for device in made["hardware"]["devices"]}),
-        command=_command(summary["settings"]),
-        resamples=RESAMPLES,
+        devices=devices_of(summary),
+        command=command_line(
+            f"action-balance {KIND}", summary["settings"], plain(BonusesSettings()), always=("scale", "seed")
+        ),
         solved=SOLVED,
-        fewest=MIN,
     )
 
 
@@ -100,15 +95,3 @@ def ratio(value: float | str | None) -> str:
     if known > SHOWN or known < 1 / SHOWN:
         return f"> {number(SHOWN)}" if known > 1 else f"< {1 / SHOWN:g}"
     return number(known, 2 if known >= 0.1 else 3)
-
-
-def _settings(data: Data) -> BonusesSettings:
-    """The settings of a summary, in which tuples are lists."""
-    given: Data = {name: tuple(one) if isinstance(one, list) else one for name, one in data.items()}
-    return BonusesSettings(**given)
-
-
-def _command(settings: Data) -> str:
-    """The command with the seeds and every setting that is not the default."""
-    defaults = json.loads(json.dumps(asdict(BonusesSettings())))
-    return command_line("action-balance reproduce bonuses", settings, defaults, always=("scale", "seed"))

@@ -1,128 +1,161 @@
-"""What is kept of the agents of a cell, in one small file.
+"""What is kept of a group of agents, and what compares their bonus with true counts while they are trained.
 
-Axes: R agents, P points of the curves, C checkpoints, B bins of visits.
+Axes: R agents, P points of the curves, M moments at which the bonus is compared, B bins of visits.
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
+from typing import Any
 
+import jax
 import numpy as np
+from jaxtyping import Float
 
 from action_balance.config.train import TrainConfig
-from action_balance.files import Data
-from action_balance.studies.bonuses.settings import WORLDS, Setup
-from action_balance.studies.cells import device_config, reading_record, record_paths, save_record
+from action_balance.engines.callbacks import Callback, Update
+from action_balance.errors import UserError
+from action_balance.runs import RunFolder, learning_curve
+from action_balance.studies import counting
+from action_balance.studies.bonuses.settings import Condition, Setup
+from action_balance.studies.records import (
+    Arrays,
+    metric_columns,
+    read_record,
+    typical_seconds,
+    write_record,
+)
+from action_balance.studies.worlds import SeekerRecord
 
 #: The kinds of visits that a bonus can be compared with, which are also prefixes of arrays: of states and of pairs.
 STATES, PAIRS = "states", "pairs"
 
+#: Points of the curves of a record.
+POINTS = 30
+
+#: Moments at which bonuses are compared with counts; each has twice the updates of the one before.
+MOMENTS = 6
+
+
+def points(updates: int) -> np.ndarray:
+    """The updates of the curves, evenly spaced, with the last one, (P,)."""
+    return np.unique(np.ceil(np.linspace(updates / POINTS, updates, POINTS)).astype(np.int32))
+
+
+def moments(updates: int) -> np.ndarray:
+    """The updates after which bonuses are compared with counts, (M,)."""
+    return np.unique(np.ceil(updates / 2.0 ** np.arange(MOMENTS)).astype(np.int32))
+
 
 @dataclass(frozen=True)
 class Comparison:
-    """A bonus beside true counts at several checkpoints."""
+    """A bonus beside true counts at several moments."""
 
-    updates: np.ndarray  # (C,) int32
-    rank: np.ndarray  # (R, C) float32, rank correlation of the bonus and minus the true count; nan where undefined
-    within: np.ndarray  # (R, C) float32, the same among the actions of a state, mean over states; nan for states
-    ratio: np.ndarray  # (R, C, B) float16, mean log2 of estimated over true count; nan where a bin is empty
-    number: np.ndarray  # (R, C, B) int32, states or pairs in each bin: visits of 1, 2 to 3, 4 to 7, ...
+    updates: np.ndarray  # (M,) int32
+    rank: np.ndarray  # (R, M) float32, rank correlation of the bonus and minus the true count; nan where undefined
+    within: np.ndarray  # (R, M) float32, the same among the actions of a state, mean over states; nan for states
+    ratio: np.ndarray  # (R, M, B) float16, mean log2 of estimated over true count; nan where a bin is empty
+    number: np.ndarray  # (R, M, B) int32, states or pairs in each bin: visits of 1, 2 to 3, 4 to 7, ...
 
 
 @dataclass(frozen=True)
-class Record:
-    """The agents of a cell."""
+class BonusRecord(SeekerRecord):
+    """The agents with one setup in one world."""
 
-    world: str
-    setup: Setup
-    config: TrainConfig
-    made_by: Data  # versions and hardware
+    score: Float[np.ndarray, " R"]  # mean return over the last tenth of the updates; 0 where no episode ended
+    kl: Float[np.ndarray, " K"]  # KL(beta || pi), mean over agents; empty without an action bonus, or P values
+    coef: Float[np.ndarray, " C"]  # c of Eq. 5, mean over agents; empty where it is constant, or P values
     seconds: float  # duration of all updates but the first, which is compiled
-    first_reward: np.ndarray  # (R,) int32, environment steps until the first positive reward; -1 where there was none
-    score: np.ndarray  # (R,) float32, mean return over the last tenth of the updates; 0 where no episode ended
-    finite: np.ndarray  # (R,) bool, whether all parameters were finite numbers at the end
-    steps: np.ndarray  # (P,) int32, environment steps of each agent
-    states: np.ndarray  # (R, P) int32, states reached so far
-    kl: np.ndarray  # (P,) float32, KL(beta || pi), mean over agents; empty without an action bonus
-    coef: np.ndarray  # (P,) float32, c of Eq. 5, mean over agents; empty where it is constant
-    comparisons: dict[str, Comparison] = field(default_factory=dict)  # by `STATES` or `PAIRS`
 
     @property
-    def name(self) -> str:
-        """As that of its cell."""
-        return f"{self.world}--{self.setup.name}"
+    def world(self) -> str:
+        return Condition.of(self.name).world
 
     @property
-    def limit(self) -> int:
-        """Environment steps of the whole training."""
-        return self.config.agent.updates * self.config.agent.steps_per_update
+    def setup(self) -> Setup:
+        return Condition.of(self.name).setup
 
-    @property
-    def found(self) -> np.ndarray:
-        """Whether each agent ever got a reward, (R,) bool."""
-        found: np.ndarray = self.first_reward >= 0
-        return found
-
-    @property
-    def found_steps(self) -> np.ndarray:
-        """Environment steps until the first reward, (R,); all steps where there was none."""
-        return np.where(self.found, self.first_reward, self.limit)
-
-    def save(self, path: Path) -> None:
-        """Write it, whole or not at all."""
-        about = {
-            **{"world": self.world, "setup": self.setup.name, "config": self.config.to_dict()},
-            **{"made_by": self.made_by, "seconds": round(self.seconds, 3)},
+    @cached_property
+    def comparisons(self) -> dict[str, Comparison]:
+        """The comparisons by `STATES` or `PAIRS`."""
+        return {
+            kind: Comparison(**{name: self.more[f"{kind}_{name}"] for name in Comparison.__dataclass_fields__})
+            for kind in (STATES, PAIRS)
+            if f"{kind}_updates" in self.more
         }
-        arrays = {name: getattr(self, name) for name in ARRAYS}
-        for kind, compared in self.comparisons.items():
-            arrays |= {f"{kind}_{name}": getattr(compared, name) for name in COMPARED}
-        save_record(path, about, arrays)
 
     @classmethod
-    def load(cls, path: Path) -> "Record":
-        """Read one; a `UserError` if the file is something else."""
-        with reading_record(path) as (about, arrays):
-            comparisons = {
-                kind: Comparison(**{name: arrays[f"{kind}_{name}"] for name in COMPARED})
-                for kind in (STATES, PAIRS)
-                if f"{kind}_{COMPARED[0]}" in arrays
-            }
-            found = cls(
-                world=about["world"],
-                setup=Setup.of(about["setup"]),
-                config=device_config(about),
-                made_by=dict(about["made_by"]),
-                seconds=float(about["seconds"]),
-                **{name: arrays[name] for name in ARRAYS},
-                comparisons=comparisons,
-            )
-            found._check()
-        return found
-
-    def _check(self) -> None:
-        """Raise a ``ValueError`` if the arrays do not belong together."""
-        agents, points = len(self.first_reward), len(self.steps)
-        shapes = {"first_reward": (agents,), "score": (agents,), "finite": (agents,), "steps": (points,)}
-        fine = self.world in WORLDS and agents > 0 and points > 0 and self.states.shape == (agents, points)
-        fine = fine and all(getattr(self, name).shape == shape for name, shape in shapes.items())
-        fine = fine and all(one.shape in ((points,), (0,)) for one in (self.kl, self.coef))
-        for one in self.comparisons.values():
-            moments = agents, len(one.updates)
-            fine = fine and one.updates.ndim == 1 and one.rank.shape == one.within.shape == moments
-            fine = fine and one.ratio.ndim == 3 and one.ratio.shape[:2] == moments
-            fine = fine and one.number.shape == one.ratio.shape
-        arrays = [getattr(self, name) for name in ARRAYS]
-        arrays += [getattr(one, name) for one in self.comparisons.values() for name in COMPARED]
-        if not fine or any(array.dtype.kind not in "biuf" for array in arrays):
-            raise ValueError("arrays that do not belong together")
+    def extract(cls, path: Path, config: TrainConfig) -> Arrays:
+        """The curves of a finished run; what was compared meanwhile is in its record already."""
+        for kind, values in read_record(path).items():
+            if kind.endswith("_updates") and not np.array_equal(values, moments(config.agent.updates)):
+                raise UserError(f"{path} has lost part of its record: delete that folder to train the run again")
+        names = ("episode_return", "states", "first_reward", "kl_beta_pi", "action_coef")
+        columns = metric_columns(path, config, names)
+        returns, states, first_reward, *curves = (
+            np.ascontiguousarray(columns[name], np.float32 if name not in names[1:3] else np.int32) for name in names
+        )
+        chosen = points(config.agent.updates) - 1
+        kl, coef = (
+            np.empty(0, np.float32) if np.isnan(curve).all() else np.take(curve, chosen, axis=1).mean(axis=0)
+            for curve in curves
+        )
+        return {
+            "first_reward": first_reward[:, -1],
+            "score": np.nan_to_num(learning_curve.final_mean(returns)).astype(np.float32),
+            "steps": ((chosen + 1) * config.agent.steps_per_update).astype(np.int32),
+            "states": np.take(states, chosen, axis=1),
+            "kl": kl,
+            "coef": coef,
+            "seconds": typical_seconds(path, config),
+        }
 
 
-#: The arrays of a record and of a comparison, by name.
-ARRAYS = ("first_reward", "score", "finite", "steps", "states", "kl", "coef")
-COMPARED = ("updates", "rank", "within", "ratio", "number")
+def comparing(path: Path, config: TrainConfig) -> Sequence[Callback]:
+    """What compares the bonus of a run with true counts, if it is to be compared."""
+    condition = Condition.of(path.name)
+    if condition.counts_states:
+        name = condition.setup.intrinsic
+        kind = PAIRS if name in counting.OF_TRANSITIONS else STATES
+        return [_Comparer(path, config, kind, name, counting.state_bonuses(config))]
+    if condition.counts_pairs:
+        return [_Comparer(path, config, PAIRS, condition.setup.action, counting.pair_bonuses(config))]
+    return ()
 
 
-def read_records(out: Path) -> list[Record]:
-    """All records of a study, in the order of its tables."""
-    known = list(WORLDS)
-    return sorted(map(Record.load, record_paths(out)), key=lambda one: (known.index(one.world), one.setup.order))
+class _Comparer:
+    """Compares the bonus of a run with true counts at some moments, and adds what it finds to the record."""
+
+    def __init__(self, path: Path, config: TrainConfig, kind: str, name: str, one: Callable[..., Any]) -> None:
+        self._path, self._kind, self._name = path, kind, name
+        environment = config.environment(jax.random.key(0))
+        self._known = environment.reachable() if kind == PAIRS else counting.comparable_states(environment)
+        self._keys = jax.vmap(jax.random.key)(np.arange(config.seed, config.seed + config.seeds))
+        self._bonuses = jax.jit(jax.vmap(one))
+        self._due = moments(config.agent.updates).tolist()
+
+    def __call__(self, now: Update) -> None:
+        if now.update not in self._due:
+            return
+        # On a CPU, agents are distributed over devices; all of them are compared by one program.
+        states = jax.device_put(now.state(), jax.devices()[0])
+        bonuses = np.asarray(self._bonuses(states, self._keys))
+        counts = np.asarray(states.visits if self._kind == PAIRS else states.state_visits)
+        arrays, place = read_record(self._path) or self._empty(), self._due.index(now.update)
+        arrays[f"{self._kind}_updates"][place] = now.update
+        for agent, one in enumerate(zip(bonuses, counts, strict=True)):
+            found = counting.compare_agent(*one, self._known, self._name)
+            for name, value in zip(("rank", "within", "ratio", "number"), found, strict=True):
+                arrays[f"{self._kind}_{name}"][agent, place] = value
+        write_record(RunFolder(self._path, {}, {}), arrays)
+
+    def _empty(self) -> Arrays:
+        shape = len(self._keys), len(self._due)
+        return {
+            f"{self._kind}_updates": np.zeros(len(self._due), np.int32),
+            f"{self._kind}_rank": np.zeros(shape, np.float32),
+            f"{self._kind}_within": np.zeros(shape, np.float32),
+            f"{self._kind}_ratio": np.zeros((*shape, counting.BINS), np.float16),
+            f"{self._kind}_number": np.zeros((*shape, counting.BINS), np.int32),
+        }

@@ -1,76 +1,55 @@
-"""``reproduce bonuses``: train the cells that have no record, and report all records that exist."""
+"""``reproduce bonuses``: agents with each setup in each world, compared with each other and with true counts."""
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from functools import partial
-from pathlib import Path
 
 from rich.console import Console
 
-from action_balance.errors import UserError
+from action_balance.config.train import TrainConfig
 from action_balance.files import Data
-from action_balance.plots import drawing
-from action_balance.runs.results import ResultFolder
-from action_balance.studies import cell_study, cells, statistics
-from action_balance.studies.bonuses import KIND, analysis, findings
-from action_balance.studies.bonuses.records import Record, read_records
-from action_balance.studies.bonuses.settings import BASE, EXACT, WORLDS, BonusesSettings
+from action_balance.studies import statistics
+from action_balance.studies.bonuses import KIND, analysis, figures, findings, page
+from action_balance.studies.bonuses.records import BonusRecord, comparing
+from action_balance.studies.bonuses.settings import BASE, EXACT, WORLDS, BonusesSettings, Condition
+from action_balance.studies.records import made_by
+from action_balance.studies.runner import Findings, Study
+from action_balance.studies.settings_text import plain
 from action_balance.terminal.console import say
 from action_balance.web.format import listed
-from action_balance.web.render import as_bytes
 
 
-def reproduce_bonuses(settings: BonusesSettings, out: Path, wanted: cell_study.Wanted, console: Console) -> None:
-    """Train what is missing of the study, and write its report."""
-    from action_balance.studies.bonuses import training
-
-    def conclude() -> None:
-        say(console, *conclusions(ResultFolder.read(out).summary["ours"]))
-
-    study = cell_study.CellStudy(
-        kind=KIND,
-        plan=settings.plan(),
-        load=Record.load,
-        train=partial(training.train, out=out),
-        places=WORLDS,
-        write_report=lambda keep: write_report(out, settings, keep),
-        conclude=conclude,
-    )
-    cell_study.run(study, out, wanted, console)
+def _belongs(name: str, config: TrainConfig) -> bool:
+    return Condition.of(name).is_known and config.env.engine == "device"
 
 
-def write_report(out: Path, settings: BonusesSettings, keep: bool = False) -> None:
-    """Write the summary, tables, figures and page of the records that exist."""
-    records = read_records(out)
-    if not records:
-        raise UserError(f"{out / cells.CELLS} has no records: train first, or give another --out")
-    with ResultFolder.renew(out, KIND) as folder:
-        given = json.loads(json.dumps(asdict(settings)))
-        folder.summary["settings"] = folder.before.get("settings", given) if keep else given
-        _write(folder, records)
-
-
-def _write(folder: ResultFolder, records: Sequence[Record]) -> None:
-    from action_balance.studies.bonuses import figures, page
-
+def _analyse(
+    settings: BonusesSettings, records: Sequence[BonusRecord], notes: Sequence[str], before: Data | None
+) -> Findings:
+    del notes
+    known = list(WORLDS)
+    records = sorted(records, key=lambda one: (known.index(one.world), one.setup.order))
     ours = analysis.numbers(records)
     ours["verdict"] = analysis.verdict(ours)
-    folder.summary |= {"ours": ours, "made_by": cells.made_by(records)}
-    folder.summary["timings"] = {one.name: {"seconds": round(one.seconds, 3)} for one in records}
-    folder.write_csv("agents.csv", AGENT_COLUMNS, _agent_rows(records))
-    folder.write_csv("worth.csv", WORTH_COLUMNS, _worth_rows(ours))
-    folder.write_csv("counting.csv", COUNTING_COLUMNS, _counting_rows(ours))
-    for name, figure in figures.draw_all(ours).items():
-        drawing.save(figure, folder.write, f"figures/{name}")
-    folder.write("report.html", as_bytes(page.bonuses_page(folder.path, folder.summary)))
-    folder.save()
+    given = plain(settings)
+    return Findings(
+        summary={
+            "settings": given if before is None else before.get("settings", given),
+            "ours": ours,
+            "made_by": made_by(records),
+            "timings": {one.name: {"seconds": round(one.seconds, 3)} for one in records},
+        },
+        tables={
+            "agents.csv": (AGENT_COLUMNS, _agent_rows(records)),
+            "worth.csv": (WORTH_COLUMNS, _worth_rows(ours)),
+            "counting.csv": (COUNTING_COLUMNS, _counting_rows(ours)),
+        },
+        figures=figures.draw_all(ours),
+    )
 
 
 AGENT_COLUMNS = ("world", "setup", "agent", "first_reward", "return", "states")
 
 
-def _agent_rows(records: Sequence[Record]) -> Iterator[Sequence[object]]:
+def _agent_rows(records: Sequence[BonusRecord]) -> Iterator[Sequence[object]]:
     for one in records:
         agents = zip(one.first_reward.tolist(), one.score.tolist(), one.states[:, -1].tolist(), strict=True)
         for agent, (first, score, states) in enumerate(agents):
@@ -129,6 +108,10 @@ def _chosen(one: Data) -> str:
     return f" ({one['name']} is the best of {one['of']})" if one["of"] > 1 else ""
 
 
+def _conclude(summary: Data, console: Console) -> None:
+    say(console, *conclusions(summary["ours"]))
+
+
 def conclusions(ours: Data) -> Iterator[str]:
     """The verdict for the terminal, a few lines; the page has all numbers."""
     if ours["counting"]:
@@ -160,3 +143,15 @@ def conclusions(ours: Data) -> Iterator[str]:
         if rows:
             text = "; ".join(f"{name} in {listed(worlds)}" for name, worlds in better.items())
             yield f"{what} that are significantly better than {BASE}: {text or 'none'}"
+
+
+STUDY = Study(
+    kind=KIND,
+    record=BonusRecord,
+    belongs=_belongs,
+    analyse=_analyse,
+    page=page.bonuses_page,
+    conclude=_conclude,
+    compact=True,
+    measure=comparing,
+)

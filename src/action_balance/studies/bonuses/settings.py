@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from action_balance.config.agent import AgentConfig, BonusConfig
 from action_balance.config.env import EnvConfig
@@ -54,7 +54,7 @@ PAIR_COUNTERS = ("distillation", "count", "hash", "coin-flip")
 
 
 @dataclass(frozen=True)
-class World:
+class StudyWorld:
     """An environment, and how long agents are trained in it."""
 
     title: str
@@ -76,15 +76,15 @@ class World:
 
 #: The worlds by name.
 WORLDS = {
-    "deep-sea-10": World("deep sea 10", env_config("deep-sea", size=10)),
-    "deep-sea-14": World("deep sea 14", env_config("deep-sea", size=14)),
-    "deep-sea-20": World("deep sea 20", env_config("deep-sea", size=20), steps=240_000),
-    "deep-sea-10-distractors": World(
+    "deep-sea-10": StudyWorld("deep sea 10", env_config("deep-sea", size=10)),
+    "deep-sea-14": StudyWorld("deep sea 14", env_config("deep-sea", size=14)),
+    "deep-sea-20": StudyWorld("deep sea 20", env_config("deep-sea", size=20), steps=240_000),
+    "deep-sea-10-distractors": StudyWorld(
         "deep sea 10 with distractors", env_config("deep-sea", size=10, distractors=DISTRACTORS), short="distractors"
     ),
-    "corridor-25": World("corridor 25", env_config("corridor", size=25), short="corridor"),
-    "goal-40": World("goal 40 x 40", env_config("goal"), steps=40_000, envs=1, short="goal"),
-    "open-40": World("open grid 40 x 40", env_config("open"), has_treasure=False, short="open grid"),
+    "corridor-25": StudyWorld("corridor 25", env_config("corridor", size=25), short="corridor"),
+    "goal-40": StudyWorld("goal 40 x 40", env_config("goal"), steps=40_000, envs=1, short="goal"),
+    "open-40": StudyWorld("open grid 40 x 40", env_config("open"), has_treasure=False, short="open grid"),
 }
 
 #: The worlds in which bonuses are compared with true counts, and the world of the matrix.
@@ -154,7 +154,6 @@ class Setup:
 
     @classmethod
     def of(cls, name: str) -> "Setup":
-        """The setup with a name."""
         intrinsic, _, action = name.partition("+")
         return cls(NONE, RANDOM) if name == RANDOM else cls(intrinsic, action or NONE)
 
@@ -176,25 +175,37 @@ class Setup:
             common["bonus"] = replace(start.bonus, action_coef=chosen.action_coef, normalize=chosen.normalize)
         return replace(start, method="ppo", intrinsic=self.intrinsic, action_bonus=action, **common)
 
+    #: All that `action` can be, in the order of tables.
+    CHOICES: ClassVar[tuple[str, ...]] = (*ACTIONS, *CONSTANT, *BASELINES, RANDOM)
+
     @property
     def order(self) -> tuple[int, int]:
         """Its place in tables."""
-        actions = (*ACTIONS, *CONSTANT, *BASELINES, RANDOM)
-        return (INTRINSICS.index(self.intrinsic) if self.action != RANDOM else -1, actions.index(self.action))
+        return (INTRINSICS.index(self.intrinsic) if self.action != RANDOM else -1, self.CHOICES.index(self.action))
 
 
 @dataclass(frozen=True)
-class Cell:
+class Condition:
     """Agents with one setup in one world, which are trained together."""
 
     world: str
     setup: Setup
-    config: TrainConfig
 
     @property
     def name(self) -> str:
-        """Name of its record."""
+        """Name of its run."""
         return f"{self.world}--{self.setup.name}"
+
+    @classmethod
+    def of(cls, name: str) -> "Condition":
+        world, _, setup = name.partition("--")
+        return cls(world, Setup.of(setup))
+
+    @property
+    def is_known(self) -> bool:
+        """Whether it can be one of the study."""
+        setup = self.setup
+        return self.world in WORLDS and setup.intrinsic in INTRINSICS and setup.action in Setup.CHOICES
 
     @property
     def counts_states(self) -> bool:
@@ -244,24 +255,26 @@ class BonusesSettings:
 
     @property
     def agents(self) -> int:
-        """Agents of each cell."""
+        """Agents of each condition."""
         return SCALES[self.scale].seeds if self.seeds is None else self.seeds
 
-    def plan(self) -> dict[str, Cell]:
-        """The cells that the chosen studies need, by name, in the order in which they are trained."""
-        found: dict[str, Cell] = {}
-        for study in STUDIES:
-            for world in self.worlds or SCALES[self.scale].worlds:
-                for setup in self._setups(study, world) if study in self.studies else ():
-                    cell = self.cell(world, setup)
-                    found.setdefault(cell.name, cell)
-        return found
+    def plan(self) -> dict[str, TrainConfig]:
+        return {one.name: self.config(one) for one in self.conditions()}
 
-    def cell(self, world: str, setup: Setup) -> Cell:
-        """One cell."""
-        about = WORLDS[world]
+    def conditions(self) -> list[Condition]:
+        """What the chosen studies need."""
+        found = (
+            Condition(world, setup)
+            for study in STUDIES
+            for world in self.worlds or SCALES[self.scale].worlds
+            for setup in (self._setups(study, world) if study in self.studies else ())
+        )
+        return list(dict.fromkeys(found))
+
+    def config(self, condition: Condition) -> TrainConfig:
+        about = WORLDS[condition.world]
         steps = self.steps or SCALES[self.scale].steps or about.steps
-        return Cell(world, setup, TrainConfig(about.env, setup.agent(steps, about.envs), self.seed, self.agents))
+        return TrainConfig(about.env, condition.setup.agent(steps, about.envs), self.seed, self.agents)
 
     def _setups(self, study: str, world: str) -> Iterator[Setup]:
         """The setups that a study compares in a world, of those that were chosen."""

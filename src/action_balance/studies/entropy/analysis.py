@@ -15,8 +15,8 @@ import numpy as np
 
 from action_balance.runs import learning_curve
 from action_balance.studies import statistics
+from action_balance.studies.atari.records import AtariRecord
 from action_balance.studies.entropy.settings import GAME, VARIANTS
-from action_balance.studies.records import Record
 from action_balance.studies.statistics import Estimate
 
 #: Metrics are 32-bit numbers: differences from `FLAT` below this are rounding errors.
@@ -30,15 +30,14 @@ class Variant:
     """The runs of one variant."""
 
     name: str
-    runs: tuple[Record, ...]
+    runs: tuple[AtariRecord, ...]
 
     @property
-    def finished(self) -> tuple[Record, ...]:
-        """The runs that made all their updates."""
+    def finished(self) -> tuple[AtariRecord, ...]:
         return tuple(run for run in self.runs if run.finished)
 
     @property
-    def used(self) -> tuple[Record, ...]:
+    def used(self) -> tuple[AtariRecord, ...]:
         """The runs behind the numbers: the finished ones, or all if none is."""
         return self.finished or self.runs
 
@@ -62,9 +61,9 @@ class Variant:
         return float((ours < theirs).mean())
 
 
-def variants(records: Iterable[Record]) -> list[Variant]:
+def variants(records: Iterable[AtariRecord]) -> list[Variant]:
     """Group runs by variant, in the order of the paper; runs of other games and methods are left out."""
-    found: dict[str, list[Record]] = {name: [] for name in VARIANTS}
+    found: dict[str, list[AtariRecord]] = {name: [] for name in VARIANTS}
     names = {settings: name for name, settings in VARIANTS.items()}
     for record in records:
         settings = record.config.agent.method, record.config.agent.normalize

@@ -3,33 +3,29 @@
 from pathlib import Path
 
 from action_balance.files import Data
-from action_balance.runs.learning_curve import LAST
-from action_balance.studies.campaign_page import campaign_view, game_title
+from action_balance.studies.atari.campaign import campaign_view, game_title
 from action_balance.studies.entropy.analysis import RESOLUTION
 from action_balance.studies.entropy.settings import ACTIONS, GAME
+from action_balance.studies.page import study_page
 from action_balance.studies.statistics import has_interval
-from action_balance.web.files import read_figures
 from action_balance.web.format import ends
-from action_balance.web.render import render
 
 
 def entropy_page(folder: Path, summary: Data) -> str:
-    """The page of a report."""
     ours = summary["ours"]
     compared = [row for row in ours["lower"] if row["which"] == "added" and row["difference"]["value"] is not None]
     below = {name: row["added_below_flat"]["value"] for name, row in ours["variants"].items()}
-    return render(
-        "studies/entropy/page.html",
+    return study_page(
+        "entropy",
+        folder,
+        summary,
         campaign=campaign_view(summary),
-        ours=ours,
         game=game_title(GAME),
         actions=ACTIONS,
         resolution=RESOLUTION,
-        last=LAST,
         orders={which: _order(ours["variants"], which) for which in ("added", "bonus")},
         compared=[{**row, "distance": abs(ends(row["difference"])[0])} for row in compared],
         flat=[name for name, value in below.items() if value is not None and abs(value) < RESOLUTION],
-        figures=read_figures(folder),
         banded=any(has_interval(row["runs"]) for row in ours["variants"].values()),
     )
 

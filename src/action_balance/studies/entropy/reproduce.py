@@ -2,37 +2,36 @@
 
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from pathlib import Path
 
 from rich.console import Console
 
 from action_balance.config.train import TrainConfig
 from action_balance.envs.atari.config import PREFIX, AtariConfig
-from action_balance.envs.atari.games import vector_class
 from action_balance.files import Data
-from action_balance.studies import campaign, statistics
-from action_balance.studies.campaign import Report, Study
+from action_balance.studies import statistics
+from action_balance.studies.atari import campaign
+from action_balance.studies.atari.records import AtariRecord
+from action_balance.studies.atari.training import run_name
 from action_balance.studies.entropy import KIND, analysis, figures, page
 from action_balance.studies.entropy.analysis import RESOLUTION, Variant, Which, variants
 from action_balance.studies.entropy.settings import FLAT, GAME, VARIANTS, EntropySettings
-from action_balance.studies.records import Record
+from action_balance.studies.runner import Findings, Study
 from action_balance.studies.verdict_text import SIGNIFICANCE, with_interval, wrapped
+from action_balance.terminal.console import say
 from action_balance.web.format import capitalized, side
 
 WHICH: tuple[Which, ...] = ("added", "bonus")
 
 
-def reproduce_entropy(settings: EntropySettings, out: Path, wanted: campaign.Wanted, console: Console) -> None:
-    """Train the runs that the folder does not hold yet, and write the report."""
-    campaign.reproduce(STUDY, settings, out, wanted, console)
+def _belongs(name: str, config: TrainConfig) -> bool:
+    agent, is_run = config.agent, config.seeds == 1 and name == run_name(config)
+    compared = (agent.method, agent.normalize) in VARIANTS.values()
+    return is_run and config.env == AtariConfig(f"{PREFIX}{GAME}") and compared
 
 
-def _belongs(config: TrainConfig) -> bool:
-    agent = config.agent
-    return config.env == AtariConfig(f"{PREFIX}{GAME}") and (agent.method, agent.normalize) in VARIANTS.values()
-
-
-def _report(records: Sequence[Record]) -> Report:
+def _analyse(
+    settings: EntropySettings, records: Sequence[AtariRecord], notes: Sequence[str], before: Data | None
+) -> Findings:
     found = variants(records)
     ours = {
         "flat": FLAT,
@@ -41,19 +40,15 @@ def _report(records: Sequence[Record]) -> Report:
     }
     pairs = [(variant, which) for variant in found for which in WHICH]
     columns = ("mean", "low", "high")
-    return Report(
-        groups=[variant.runs for variant in found],
-        ours=ours,
-        tables={
-            "entropy.csv": (("variant", "entropy", *columns, "runs"), (_final_row(*pair) for pair in pairs)),
-            "entropy_curves.csv": (
-                ("variant", "entropy", "update", *columns),
-                (row for pair in pairs for row in _curve_rows(*pair)),
-            ),
-        },
-        figures={"entropy": figures.entropy(found)},
-        page=page.entropy_page,
-    )
+    tables = {
+        "entropy.csv": (("variant", "entropy", *columns, "runs"), (_final_row(*pair) for pair in pairs)),
+        "entropy_curves.csv": (
+            ("variant", "entropy", "update", *columns),
+            (row for pair in pairs for row in _curve_rows(*pair)),
+        ),
+    }
+    drawn = {"entropy": figures.entropy(found)}
+    return campaign.findings(KIND, settings, before, [one.runs for one in found], notes, ours, tables, drawn)
 
 
 def _numbers(variant: Variant) -> Data:
@@ -93,8 +88,11 @@ def _curve_rows(variant: Variant, which: Which) -> Iterator[tuple[object, ...]]:
         yield (variant.name, which, float(update), *statistics.rounded(*band, digits=8))
 
 
-def _conclude(summary: Data) -> Iterator[str]:
-    ours = summary["ours"]
+def _conclude(summary: Data, console: Console) -> None:
+    say(console, *_conclusions(summary["ours"]))
+
+
+def _conclusions(ours: Data) -> Iterator[str]:
     for row in ours["lower"]:
         if row["which"] == "added" and row["difference"]["value"] is not None:
             yield from wrapped(_compared(row))
@@ -121,4 +119,12 @@ def _described(row: Data, which: str) -> str:
     return f"{statistics.describe(row[which], 4)}, {0 if abs(below) < RESOLUTION else below:.2g} below"
 
 
-STUDY = Study(KIND, _belongs, _report, _conclude, vector_class)
+STUDY = Study(
+    kind=KIND,
+    record=AtariRecord,
+    belongs=_belongs,
+    analyse=_analyse,
+    page=page.entropy_page,
+    conclude=_conclude,
+    unfinished=True,
+)

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 
 from action_balance.config.train import TrainConfig
 from action_balance.core.options import Normalization
-from action_balance.studies.atari_training import AtariTraining
+from action_balance.studies.atari.training import AtariTraining, run_name
 from action_balance.studies.checks import MAX_SEEDS, check_seeds
-from action_balance.studies.plan import run_name
 
 #: The game of the figure, and its number of actions.
 GAME, ACTIONS = "montezuma_revenge", 18
@@ -38,7 +37,6 @@ class EntropySettings:
         check_seeds(self.seed, self.seeds, MAX_SEEDS)
 
     def plan(self) -> dict[str, TrainConfig]:
-        """The runs by name, in order: all variants with the first seed, then with the next."""
         runs = [
             self.training.run(GAME, method, seed, normalize)
             for seed in range(self.seed, self.seed + self.seeds)

@@ -7,7 +7,7 @@ import numpy as np
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.studies import statistics
-from action_balance.studies.exploration.records import Record
+from action_balance.studies.exploration.records import TaskRecord
 from action_balance.studies.exploration.settings import (
     BALANCED,
     BASE,
@@ -21,7 +21,7 @@ from action_balance.studies.exploration.settings import (
 from action_balance.web.format import as_float, side
 
 #: Records by task and method.
-Records = Mapping[str, Mapping[str, Record]]
+Records = Mapping[str, Mapping[str, TaskRecord]]
 
 #: Decimals of scores: two interquartile means that print the same have the same rank.
 DIGITS = 3
@@ -30,9 +30,8 @@ DIGITS = 3
 NEUTRAL = 0.5
 
 
-def group(records: Sequence[Record]) -> dict[str, dict[str, Record]]:
-    """The records by task and method."""
-    tasks: dict[str, dict[str, Record]] = {}
+def group(records: Sequence[TaskRecord]) -> dict[str, dict[str, TaskRecord]]:
+    tasks: dict[str, dict[str, TaskRecord]] = {}
     for record in records:
         tasks.setdefault(record.task, {})[record.method] = record
     for task, methods in tasks.items():
@@ -44,8 +43,7 @@ def group(records: Sequence[Record]) -> dict[str, dict[str, Record]]:
     return tasks
 
 
-def numbers(records: Sequence[Record]) -> Data:
-    """All numbers for the summary."""
+def numbers(records: Sequence[TaskRecord]) -> Data:
     tasks = group(records)
     ranked = ranked_tasks(tasks)
     methods = _methods(tasks) if ranked else []
@@ -70,7 +68,7 @@ def ranked_tasks(tasks: Records) -> list[str]:
     return [task for task, found in tasks.items() if methods and found.keys() >= set(methods)]
 
 
-def task_numbers(task: str, found: Mapping[str, Record]) -> Data:
+def task_numbers(task: str, found: Mapping[str, TaskRecord]) -> Data:
     """What every method reaches in a task."""
     about, one = TASKS[task], next(iter(found.values()))
     return {
@@ -86,7 +84,7 @@ def task_numbers(task: str, found: Mapping[str, Record]) -> Data:
     }
 
 
-def _method_numbers(record: Record, base: Record | None) -> Data:
+def _method_numbers(record: TaskRecord, base: TaskRecord | None) -> Data:
     mean, low, high = (np.clip(one, 0, 1) for one in statistics.mean_band(record.curve))
     compared = base is not None and record.method != BASE
     return {
@@ -99,7 +97,6 @@ def _method_numbers(record: Record, base: Record | None) -> Data:
         "value": float(record.final.mean()),
         "seconds": round(record.seconds, 3),
         "steps_per_second": statistics.number(record.steps_per_second),
-        "broken": int((~record.finite).sum()),
         "curve": {name: _rounded(part) for name, part in (("mean", mean), ("low", low), ("high", high))},
     }
 
@@ -161,7 +158,7 @@ def verdict(strata: Mapping[str, list[np.ndarray]]) -> Data:
 def missing(settings: ExplorationSettings, ours: Data) -> dict[str, list[str]]:
     """The methods of a plan that have no agents yet, by task."""
     found: dict[str, list[str]] = {}
-    for cell in settings.plan().values():
-        if cell.method not in ours["tasks"].get(cell.task, {"methods": {}})["methods"]:
-            found.setdefault(cell.task, []).append(cell.method)
+    for one in settings.conditions():
+        if one.method not in ours["tasks"].get(one.task, {"methods": {}})["methods"]:
+            found.setdefault(one.task, []).append(one.method)
     return found

@@ -1,13 +1,11 @@
 """The page of ``reproduce exploration``, from ``summary.json`` and the figures; ``page.html`` has its text."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 
 from action_balance.config.presets import PRESETS
 from action_balance.files import Data
-from action_balance.runs.learning_curve import LAST
-from action_balance.studies.exploration import screen
+from action_balance.studies.exploration import KIND, screen
 from action_balance.studies.exploration.analysis import NEUTRAL, missing
 from action_balance.studies.exploration.settings import (
     BALANCED,
@@ -19,29 +17,25 @@ from action_balance.studies.exploration.settings import (
     ExplorationSettings,
     label,
 )
+from action_balance.studies.page import devices_of, settings_of, study_page
 from action_balance.studies.registry import read_summary
-from action_balance.studies.settings_text import command_line, flat
-from action_balance.studies.statistics import MIN, RESAMPLES
-from action_balance.web.files import read_figures
-from action_balance.web.render import render
+from action_balance.studies.settings_text import command_line, flat, plain
 
 #: Settings of agents that are not the same for all methods or tasks, or that have no effect.
 LEFT_OUT = ("method", "steps", "envs", "image", "host", "preset", "bonus_settings")
 
 
 def result_page(folder: Path) -> str:
-    """The page of a result in a folder."""
     return exploration_page(folder, read_summary(folder))
 
 
 def exploration_page(folder: Path, summary: Data) -> str:
-    """The page of a result."""
-    ours, settings = summary["ours"], _settings(summary["settings"])
+    ours, settings = summary["ours"], settings_of(ExplorationSettings, summary["settings"])
     used = {TASKS[name].preset for name in ours["tasks"]}
-    return render(
-        "studies/exploration/page.html",
-        ours=ours,
-        figures=read_figures(folder),
+    return study_page(
+        "exploration",
+        folder,
+        summary,
         sentences=list(screen.sentences(ours)),
         label=label,
         label_all=lambda names: [label(name) for name in names],
@@ -52,19 +46,18 @@ def exploration_page(folder: Path, summary: Data) -> str:
         title_all=lambda names: [TASKS[name].title for name in names],
         notes={name: task.note for name, task in TASKS.items()},
         missing=missing(settings, ours),
-        planned=len(settings.plan()),
+        planned=len(settings.conditions()),
         base=BASE,
         paper=PAPER,
         neutral=NEUTRAL,
         enumerating=ENUMERATING,
-        last=LAST,
-        fewest=MIN,
-        resamples=RESAMPLES,
         hyperparameters={name: flat(asdict(PRESETS[name]), without=LEFT_OUT) for name in sorted(used)},
         task_preset={name: task.preset for name, task in TASKS.items()},
-        versions=_versions(summary),
-        devices=sorted({device for made in summary["made_by"] for device in made["hardware"]["devices"]}),
-        command=_command(summary["settings"]),
+        trained_with=_versions(summary),
+        devices=devices_of(summary),
+        command=command_line(
+            f"action-balance {KIND}", summary["settings"], plain(ExplorationSettings()), always=("scale", "seed")
+        ),
     )
 
 
@@ -81,15 +74,3 @@ def _versions(summary: Data) -> Data:
             if version is not None and str(version) not in found.setdefault(name, []):
                 found[name].append(str(version))
     return {name: ", ".join(versions) for name, versions in found.items()}
-
-
-def _settings(data: Data) -> ExplorationSettings:
-    """The settings of a summary, in which tuples are lists."""
-    given: Data = {name: tuple(one) if isinstance(one, list) else one for name, one in data.items()}
-    return ExplorationSettings(**given)
-
-
-def _command(settings: Data) -> str:
-    """The command with the seeds and every setting that is not the default."""
-    defaults = json.loads(json.dumps(asdict(ExplorationSettings())))
-    return command_line("action-balance reproduce exploration", settings, defaults, always=("scale", "seed"))

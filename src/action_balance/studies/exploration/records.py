@@ -1,40 +1,42 @@
-"""What is kept of the agents of a cell, in one small file. Axes: R agents, P points of the curves."""
+"""What is kept of a group of agents. Values are those of the task's metric, in its own units.
+
+Axes: R agents, U updates, P points of the curves.
+"""
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import numpy as np
+from jaxtyping import Float, Int, Shaped
 
 from action_balance.config.train import TrainConfig
-from action_balance.files import Data
-from action_balance.studies.cells import device_config, reading_record, record_paths, save_record
-from action_balance.studies.exploration.settings import METHODS, TASKS
+from action_balance.runs.learning_curve import LAST, carried_forward
+from action_balance.runs.owned import LOCK
+from action_balance.studies.exploration.settings import TASKS, Condition
+from action_balance.studies.records import Arrays, RunRecord, metric_columns, typical_seconds
+
+#: Points of the curves of a record.
+POINTS = 40
 
 
 @dataclass(frozen=True)
-class Record:
-    """The agents of a cell. Values are those of the task's metric, in its own units."""
+class TaskRecord(RunRecord):
+    """The agents with one method in one task."""
 
-    task: str
-    method: str
-    config: TrainConfig
-    made_by: Data  # versions and hardware
+    steps: Int[np.ndarray, " P"]  # environment steps of each agent at the end of every part of the training
+    values: Float[np.ndarray, "R P"]  # mean over the episodes that ended in every part of the training
+    final: Float[np.ndarray, " R"]  # mean over the episodes that ended in the last tenth of the updates
     seconds: float  # duration of all updates but the first, which is compiled
-    processes: int  # processes that trained cells of this study at the same time, with this one
-    final: np.ndarray  # (R,) float32, mean over the episodes that ended in the last tenth of the updates
-    finite: np.ndarray  # (R,) bool, whether all parameters were finite numbers at the end
-    steps: np.ndarray  # (P,) int64, environment steps of each agent at the end of every part of the training
-    values: np.ndarray  # (R, P) float32, mean over the episodes that ended in every part of the training
+    processes: int  # processes that trained runs of this study at the same time, with this one
 
     @property
-    def name(self) -> str:
-        """As that of its cell."""
-        return f"{self.task}--{self.method}"
+    def task(self) -> str:
+        return Condition.of(self.name).task
 
     @property
-    def limit(self) -> int:
-        """Environment steps of the whole training of each agent."""
-        return self.config.agent.updates * self.config.agent.steps_per_update
+    def method(self) -> str:
+        return Condition.of(self.name).method
 
     @property
     def scores(self) -> np.ndarray:
@@ -46,7 +48,7 @@ class Record:
         """The mean score of each agent over the whole training, (R,): high if it learns early."""
         return self.curve.mean(axis=1)
 
-    @property
+    @cached_property
     def curve(self) -> np.ndarray:
         """The scores of each agent over the training, (R, P)."""
         return self._scaled(self.values)
@@ -60,47 +62,46 @@ class Record:
     def _scaled(self, values: np.ndarray) -> np.ndarray:
         return np.clip(values.astype(float) / TASKS[self.task].best, 0, 1)
 
-    def save(self, path: Path) -> None:
-        """Write it, whole or not at all."""
-        about = {
-            **{"task": self.task, "method": self.method, "config": self.config.to_dict(), "made_by": self.made_by},
-            **{"seconds": round(self.seconds, 3), "processes": self.processes},
-        }
-        save_record(path, about, {name: getattr(self, name) for name in ARRAYS})
-
     @classmethod
-    def load(cls, path: Path) -> "Record":
-        """Read one; a `UserError` if the file is something else."""
-        with reading_record(path) as (about, arrays):
-            found = cls(
-                task=about["task"],
-                method=about["method"],
-                config=device_config(about),
-                made_by=dict(about["made_by"]),
-                seconds=float(about["seconds"]),
-                processes=int(about["processes"]),
-                **{name: arrays[name] for name in ARRAYS},
-            )
-            found._check()
-        return found
-
-    def _check(self) -> None:
-        """Raise a ``ValueError`` if the arrays do not belong together."""
-        agents, points = len(self.final), len(self.steps)
-        shapes = {"final": (agents,), "finite": (agents,), "steps": (points,), "values": (agents, points)}
-        fine = self.task in TASKS and self.method in METHODS and agents > 0 and points > 0
-        fine = fine and all(getattr(self, name).shape == shape for name, shape in shapes.items())
-        if not fine or any(getattr(self, name).dtype.kind not in "biuf" for name in ARRAYS):
-            raise ValueError("arrays that do not belong together")
+    def extract(cls, path: Path, config: TrainConfig) -> Arrays:
+        """Means over the episodes of each part of a finished run."""
+        metric, updates = TASKS[Condition.of(path.name).task].metric, config.agent.updates
+        columns = metric_columns(path, config, (metric, "episodes"))
+        values, episodes = (np.ascontiguousarray(columns[name], np.float32) for name in (metric, "episodes"))
+        parts = parts_of(updates)
+        last = slice(updates - max(1, int(LAST * updates)), updates)
+        return {
+            "final": known(means(values, episodes, [slice(0, last.start), last]))[:, -1],
+            "steps": np.array([part.stop * config.agent.steps_per_update for part in parts], np.int64),
+            "values": known(means(values, episodes, parts)),
+            "seconds": typical_seconds(path, config),
+            # This run is finished, so that its own lock may be free again.
+            "processes": np.array(len({path / LOCK, *path.parent.glob(f"*/{LOCK}")})),
+        }
 
 
-#: The arrays of a record by name.
-ARRAYS = ("final", "finite", "steps", "values")
+def parts_of(updates: int) -> list[slice]:
+    """The parts of a training that are the points of its curve, at most `POINTS`."""
+    ends = np.unique(np.ceil(np.linspace(updates / POINTS, updates, POINTS)).astype(int)).tolist()
+    return [slice(start, end) for start, end in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def read_records(out: Path) -> list[Record]:
-    """All records of a study, in the order of its tables."""
-    tasks, methods = list(TASKS), list(METHODS)
-    return sorted(
-        map(Record.load, record_paths(out)), key=lambda one: (tasks.index(one.task), methods.index(one.method))
-    )
+def means(
+    values: Float[np.ndarray, "R U"], episodes: Shaped[np.ndarray, "R U"], parts: list[slice]
+) -> Float[np.ndarray, "R P"]:
+    """Means over the episodes that ended in each part of a training.
+
+    All environments begin an episode at the same time, so that those that reach the time limit end in the same updates,
+    and only successful ones end in the others: a mean over updates would be far too high.
+    """
+    found = []
+    for part in parts:
+        number = episodes[:, part].sum(axis=1)
+        total = np.where(episodes[:, part] > 0, values[:, part], 0) * episodes[:, part]
+        found.append(np.where(number > 0, total.sum(axis=1) / np.maximum(number, 1), np.nan))
+    return np.stack(found, axis=1).astype(np.float32)
+
+
+def known(means: Float[np.ndarray, "R P"]) -> Float[np.ndarray, "R P"]:
+    """Means over time without gaps: the one before where no episode ended, 0 before the first has ended."""
+    return np.nan_to_num(carried_forward(means)).astype(np.float32)

@@ -1,80 +1,64 @@
-"""``reproduce exploration``: train the cells that have no record, and report all records that exist."""
+"""``reproduce exploration``: all bonuses on hard-exploration tasks, with a leaderboard."""
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict
-from functools import partial
-from pathlib import Path
 
 from rich.console import Console
 
-from action_balance.errors import UserError
+from action_balance.config.train import TrainConfig
 from action_balance.files import Data
-from action_balance.plots import drawing
-from action_balance.runs.results import ResultFolder
-from action_balance.studies import cell_study, cells
-from action_balance.studies.exploration import KIND, analysis, screen
-from action_balance.studies.exploration.records import Record, read_records
-from action_balance.studies.exploration.settings import TASKS, ExplorationSettings
+from action_balance.studies.exploration import KIND, analysis, figures, page, screen
+from action_balance.studies.exploration.records import TaskRecord
+from action_balance.studies.exploration.settings import METHODS, TASKS, Condition, ExplorationSettings
+from action_balance.studies.records import made_by
+from action_balance.studies.runner import Findings, Study
+from action_balance.studies.settings_text import plain
 from action_balance.web.format import as_float
-from action_balance.web.render import as_bytes
 
 
-def reproduce_exploration(
-    settings: ExplorationSettings, out: Path, wanted: cell_study.Wanted, console: Console
-) -> None:
-    """Train what is missing of the study, and write its report."""
-    from action_balance.studies.exploration import training
-
-    study = cell_study.CellStudy(
-        kind=KIND,
-        plan=settings.plan(),
-        load=Record.load,
-        train=partial(training.train, out=out),
-        places=TASKS,
-        write_report=lambda keep: write_report(out, settings, keep),
-        conclude=lambda: screen.show(ResultFolder.read(out).summary["ours"], console),
-    )
-    cell_study.run(study, out, wanted, console)
+def _belongs(name: str, config: TrainConfig) -> bool:
+    condition = Condition.of(name)
+    return condition.task in TASKS and condition.method in METHODS and config.env.engine == "device"
 
 
-def write_report(out: Path, settings: ExplorationSettings, keep: bool = False) -> None:
-    """Write the summary, tables, figures and page of the records that exist."""
-    records = read_records(out)
-    if not records:
-        raise UserError(f"{out / cells.CELLS} has no records: train first, or give another --out")
-    with ResultFolder.renew(out, KIND) as folder:
-        given = json.loads(json.dumps(asdict(settings)))
-        kept = keep and settings == ExplorationSettings()
-        shown = folder.before.get("settings", given) if kept else given
-        folder.summary["settings"] = shown
-        _write(folder, [one for one in records if _is_shown(one, shown)] or records)
-
-
-def _is_shown(record: Record, settings: Data) -> bool:
-    """Whether a report is about a record: all of them, unless tasks or methods were chosen."""
-    chosen = {"task": settings.get("tasks"), "method": settings.get("methods")}
-    return all(not names or getattr(record, kind) in names for kind, names in chosen.items())
-
-
-def _write(folder: ResultFolder, records: Sequence[Record]) -> None:
-    from action_balance.studies.exploration import figures, page
-
+def _analyse(
+    settings: ExplorationSettings, records: Sequence[TaskRecord], notes: Sequence[str], before: Data | None
+) -> Findings:
+    del notes
+    tasks, methods = list(TASKS), list(METHODS)
+    records = sorted(records, key=lambda one: (tasks.index(one.task), methods.index(one.method)))
+    given = plain(settings)
+    shown = given if before is None or settings != ExplorationSettings() else before.get("settings", given)
+    records = [one for one in records if _is_shown(one, shown)] or records
     ours = analysis.numbers(records)
-    folder.summary |= {"ours": ours, "made_by": cells.made_by(records)}
-    folder.summary["timings"] = {one.name: {"seconds": round(one.seconds, 3)} for one in records}
-    folder.write_csv("agents.csv", AGENT_COLUMNS, _agent_rows(records))
-    folder.write_csv("leaderboard.csv", BOARD_COLUMNS, _board_rows(ours))
-    for name, figure in figures.draw_all(ours).items():
-        drawing.save(figure, folder.write, f"figures/{name}")
-    folder.write("report.html", as_bytes(page.exploration_page(folder.path, folder.summary)))
-    folder.save()
+    return Findings(
+        summary={
+            "settings": shown,
+            "ours": ours,
+            "made_by": made_by(records),
+            "timings": {one.name: {"seconds": round(one.seconds, 3)} for one in records},
+        },
+        tables={
+            "agents.csv": (AGENT_COLUMNS, _agent_rows(records)),
+            "leaderboard.csv": (BOARD_COLUMNS, _board_rows(ours)),
+        },
+        figures=figures.draw_all(ours),
+    )
+
+
+def _is_shown(record: TaskRecord, settings: Data) -> bool:
+    """Whether a report is about a record: all of them, unless tasks or methods were chosen."""
+    chosen = {record.task: settings.get("tasks"), record.method: settings.get("methods")}
+    return all(not names or name in names for name, names in chosen.items())
+
+
+def _conclude(summary: Data, console: Console) -> None:
+    screen.show(summary["ours"], console)
 
 
 AGENT_COLUMNS = ("task", "method", "seed", "steps", "value", "score", "efficiency")
 
 
-def _agent_rows(records: Sequence[Record]) -> Iterator[Sequence[object]]:
+def _agent_rows(records: Sequence[TaskRecord]) -> Iterator[Sequence[object]]:
     for one in records:
         agents = zip(one.final.tolist(), one.scores.tolist(), one.efficiency.tolist(), strict=True)
         for seed, numbers in enumerate(agents, start=one.config.seed):
@@ -99,3 +83,14 @@ def _board_rows(ours: Data) -> Iterator[Sequence[object]]:
 def _parts(estimate: Data | None) -> list[object]:
     """An estimate as three fields of a table; nan, which becomes an empty field, where unknown."""
     return [round(as_float((estimate or {}).get(key)), 6) for key in ("value", "low", "high")]
+
+
+STUDY = Study(
+    kind=KIND,
+    record=TaskRecord,
+    belongs=_belongs,
+    analyse=_analyse,
+    page=page.exploration_page,
+    conclude=_conclude,
+    compact=True,
+)

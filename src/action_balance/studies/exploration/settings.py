@@ -40,7 +40,7 @@ def label(method: str) -> str:
 
 
 @dataclass(frozen=True)
-class Task:
+class BenchmarkTask:
     """An environment, how long agents are trained in it, and what their score is."""
 
     title: str
@@ -77,9 +77,9 @@ class Task:
         return METHODS[method].agent(steps, self.envs, PRESETS[self.preset])
 
 
-def _deep_sea(size: int, steps: int) -> Task:
+def _deep_sea(size: int, steps: int) -> BenchmarkTask:
     note = "Reward 1 at the end of one of 2^N action sequences, for N steps per episode; every state is visible."
-    return Task(
+    return BenchmarkTask(
         *(f"deep sea {size}", "deep-sea", steps, {"size": size}),
         envs=8,
         preset="study",
@@ -92,13 +92,13 @@ _PARTIAL = "The agent sees the 7 x 7 cells ahead of it, and the policy has no me
 _DOOR_KEY = f"Find a key, open a door with it and reach the goal. {_PARTIAL}"
 
 
-def _minigrid(title: str, name: str, steps: int, note: str) -> Task:
+def _minigrid(title: str, name: str, steps: int, note: str) -> BenchmarkTask:
     # Without memory, a policy can know that it carries a key only if it sees it.
-    return Task(title, f"xminigrid:{name}", steps, {"show_carried": True}, note=note)
+    return BenchmarkTask(title, f"xminigrid:{name}", steps, {"show_carried": True}, note=note)
 
 
 #: The tasks by name, in the order of tables.
-TASKS: dict[str, Task] = {
+TASKS: dict[str, BenchmarkTask] = {
     "deep-sea-10": _deep_sea(10, 120_000),
     "deep-sea-20": _deep_sea(20, 240_000),
     "deep-sea-30": _deep_sea(30, 480_000),
@@ -115,7 +115,7 @@ TASKS: dict[str, Task] = {
         *("MultiRoom N4-S5", "MultiRoom-N4-S5", 1_000_000),
         f"Open three doors one after the other to reach a goal in the fourth room. {_PARTIAL}",
     ),
-    "craftax-classic": Task(
+    "craftax-classic": BenchmarkTask(
         *("Craftax-Classic", "craftax:Craftax-Classic-Symbolic-v1", 1_000_000),
         metric="achievements",
         best=22,
@@ -152,17 +152,21 @@ SCALES: dict[str, Scale] = {
 
 
 @dataclass(frozen=True)
-class Cell:
+class Condition:
     """Agents with one method in one task, which are trained together."""
 
     task: str
     method: str
-    config: TrainConfig
 
     @property
     def name(self) -> str:
-        """Name of its record."""
+        """Name of its run."""
         return f"{self.task}--{self.method}"
+
+    @classmethod
+    def of(cls, name: str) -> "Condition":
+        task, _, method = name.partition("--")
+        return cls(task, method)
 
 
 @dataclass(frozen=True)
@@ -194,7 +198,7 @@ class ExplorationSettings:
 
     @property
     def agents(self) -> int:
-        """Agents of each cell."""
+        """Agents of each condition."""
         return SCALES[self.scale].seeds if self.seeds is None else self.seeds
 
     @property
@@ -207,13 +211,14 @@ class ExplorationSettings:
         chosen = self.methods or SCALES[self.scale].methods
         return tuple(name for name in TASKS[task].methods if name in chosen)
 
-    def plan(self) -> dict[str, Cell]:
-        """The cells by name, in the order in which they are trained: task by task."""
-        cells = (self.cell(task, method) for task in self.chosen_tasks for method in self.methods_in(task))
-        return {cell.name: cell for cell in cells}
+    def plan(self) -> dict[str, TrainConfig]:
+        return {one.name: self.config(one) for one in self.conditions()}
 
-    def cell(self, task: str, method: str) -> Cell:
-        """One cell."""
-        about = TASKS[task]
-        steps = self.steps or SCALES[self.scale].tasks.get(task) or about.steps
-        return Cell(task, method, TrainConfig(about.env, about.agent(method, steps), self.seed, self.agents))
+    def conditions(self) -> list[Condition]:
+        """What is trained: task by task."""
+        return [Condition(task, method) for task in self.chosen_tasks for method in self.methods_in(task)]
+
+    def config(self, condition: Condition) -> TrainConfig:
+        about = TASKS[condition.task]
+        steps = self.steps or SCALES[self.scale].tasks.get(condition.task) or about.steps
+        return TrainConfig(about.env, about.agent(condition.method, steps), self.seed, self.agents)

@@ -72,7 +72,6 @@ class Coverage:
         return tuple(moment for moment in self.moments if moment in (*MOMENTS, self.moments[-1]))
 
     def final_cells(self, method: str) -> np.ndarray:
-        """Cells covered by each run in the end, (R,)."""
         return self.methods[method].cells[:, -1]
 
     def increase(self, method: str) -> np.ndarray | None:
@@ -119,7 +118,6 @@ class Coverage:
 
     @property
     def numbers(self) -> Data:
-        """The numbers for the summary: cells and rates in the end, and when random was overtaken."""
         methods: dict[str, Data] = {}
         for name in self.methods:
             cells, increase = statistics.mean(self.final_cells(name)), self.increase(name)
@@ -151,7 +149,6 @@ def overtaking_steps(increase: np.ndarray, steps: np.ndarray) -> np.ndarray:
 
 
 def run(world: GridWorld, settings: RunSettings, progress: Progress = silent) -> Coverage:
-    """Simulate runs of a fixed length; goals of the world are ignored."""
     steps, runs, methods = settings.coverage_steps, settings.runs, settings.methods
     world = world.without_goals()
     recorded = np.arange(RECORD_EVERY, steps + 1, RECORD_EVERY) if steps >= RECORD_EVERY else np.array([steps])

@@ -57,7 +57,6 @@ def box(axes: Axes, x: float, width: float, samples: np.ndarray, name: str) -> N
 
 
 def box_legend() -> list[Line2D]:
-    """What the parts of a box mean."""
     return [
         Line2D([], [], color=MUTED, linewidth=2, label="median"),
         Line2D([], [], color=MUTED, linewidth=6, alpha=0.4, label="middle half"),

@@ -34,7 +34,6 @@ class Recorder:
 
     @classmethod
     def create(cls, runs: int, recorded: np.ndarray, moments: Sequence[int], cells: int) -> "Recorder":
-        """An empty recorder."""
         visits, covered = (np.zeros((len(moments), cells), np.int64) for _ in range(2))
         return cls(recorded, tuple(moments), np.empty((runs, len(recorded)), np.int32), visits, covered)
 

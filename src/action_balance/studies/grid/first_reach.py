@@ -32,12 +32,10 @@ class FirstReachSteps:
 
     @property
     def mean(self) -> Estimate:
-        """Mean steps."""
         return statistics.mean(self.steps)
 
     @property
     def numbers(self) -> Data:
-        """The numbers for the summary."""
         return {
             "mean": statistics.to_data(self.mean),
             "median": float(np.median(self.steps)),
@@ -66,6 +64,5 @@ def run(
 
 
 def write(folder: ResultFolder, name: str, result: Mapping[str, FirstReachSteps]) -> None:
-    """Write a table of the steps of each run."""
     rows = ((method, *row) for method, found in result.items() for row in found.rows)
     folder.write_csv(name, ("method", "run", "steps"), rows)

@@ -10,15 +10,13 @@ from action_balance.studies.grid import verdict
 from action_balance.studies.grid.player import result_data
 from action_balance.studies.grid.settings import STUDIES
 from action_balance.studies.grid.verdict import BASE, HERO
+from action_balance.studies.page import study_page
 from action_balance.studies.registry import read_summary
-from action_balance.studies.statistics import RESAMPLES, difference_of_means, from_data, to_data
-from action_balance.web.files import read_figures
+from action_balance.studies.statistics import difference_of_means, from_data, to_data
 from action_balance.web.format import as_float, ends, side
-from action_balance.web.render import render
 
 
 def result_page(folder: Path) -> str:
-    """The page of an existing result."""
     return grid_page(folder, read_summary(folder))
 
 
@@ -26,14 +24,14 @@ def grid_page(folder: Path, summary: Data) -> str:
     """The page of a result: the verdict, players, a section for each study, and how to reproduce it."""
     ours, data = summary["ours"], result_data(folder, summary)
     world = corridor_world()
-    return render(
-        "studies/grid/page.html",
+    return study_page(
+        "grid",
+        folder,
+        summary,
         data,
         summary=summary,
         settings=summary["settings"],
-        ours=ours,
         studies=STUDIES,
-        figures=read_figures(folder),
         hero=HERO,
         base=BASE,
         headlines=headlines(summary),
@@ -44,7 +42,6 @@ def grid_page(folder: Path, summary: Data) -> str:
         room=world.height,
         corridor=world.width - 2 * world.height,
         command=verdict.reproduce_command(summary["settings"], list(ours)),
-        resamples=RESAMPLES,
     )
 
 

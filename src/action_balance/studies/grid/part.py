@@ -26,6 +26,5 @@ class Part:
 
 
 def load_part(name: str) -> Part:
-    """The part that the module ``name`` of this folder defines."""
     part: Part = import_module(f"{__package__}.{name}").PART
     return part

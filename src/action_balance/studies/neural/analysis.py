@@ -1,38 +1,49 @@
 """The neural agent where rewards are rare: states reached, steps to the treasure, and whether it learns to get it.
 
-Axes: R seeds, U updates, S states.
+Axes: R seeds, U updates, S states, A actions.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 import jax
+import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
-from action_balance.agent.state import TrainState
+from action_balance.agent.context import AgentContext
+from action_balance.agent.rollout import act, make_actor
+from action_balance.agent.state import Actor, TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.trainer import DeviceTrainer
-from action_balance.envs.base import Environment
+from action_balance.envs.grid.environment import GridEnvironment
+from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
-from action_balance.runs import Place, RunFolder, learning_curve, read_numbers
-from action_balance.runs.rows import METRICS, TIMING
+from action_balance.runs import RunFolder, learning_curve
 from action_balance.studies import statistics
-from action_balance.studies.grid.first_reach import FirstReachSteps
+from action_balance.studies.counting import mean_correlation, rank_correlation
+from action_balance.studies.records import Arrays, metric_columns, update_seconds
 from action_balance.studies.statistics import Estimate
-
-#: A seed has solved its world if its mean return over the last tenth of the updates exceeds this.
-SOLVED = 0.5
+from action_balance.studies.worlds import SOLVED, SeekerRecord, WorldRecords
 
 
 @dataclass(frozen=True)
-class Trained:
+class NeuralRecord(SeekerRecord):
     """The seeds of one method in one world."""
 
-    steps: np.ndarray  # (U,), environment steps of each seed
-    states: np.ndarray  # (R, U), distinct states reached so far
-    returns: np.ndarray  # (R, U), mean return of the episodes that ended; nan where none did
-    found: FirstReachSteps  # environment steps until the first reward
-    visits: np.ndarray  # (S,), how often each state was reached, mean over seeds
+    returns: Float[np.ndarray, "R P"]  # mean return of the episodes that ended in each update; nan where none did
+    seconds: float  # duration of all updates
+
+    @classmethod
+    def extract(cls, path: Path, config: TrainConfig) -> Arrays:
+        names = ("steps", "states", "episode_return", "first_reward")
+        steps, states, returns, reached = metric_columns(path, config, names).values()
+        if steps.shape[1] != config.agent.updates:
+            raise UserError(f"{path} has lost part of its metrics: delete that folder to train the run again")
+        seconds = np.array(update_seconds(path, config).sum())
+        arrays = {"steps": steps[0], "states": states, "returns": returns, "first_reward": reached[:, -1]}
+        return {**arrays, "seconds": seconds}
 
     @property
     def scores(self) -> np.ndarray:
@@ -44,67 +55,90 @@ class Trained:
         """Share of the seeds that have solved their world."""
         return statistics.share(self.scores > SOLVED)
 
+    @cached_property
+    def agents(self) -> TrainState:
+        """The agents in the end, with a leading axis for the seeds."""
+        restored = RunFolder.open(self.path).checkpoints().restore(DeviceTrainer(self.config).state_shapes())
+        if restored.update != self.config.agent.updates:
+            raise UserError(f"the last checkpoint of {self.path} is missing: delete that folder to train the run again")
+        state: TrainState = restored.state
+        return state
+
+    @cached_property
+    def visits(self) -> np.ndarray:
+        return np.asarray(self.agents.state_visits).mean(axis=0)
+
+
+NeuralWorld = WorldRecords[NeuralRecord]
+
 
 @dataclass(frozen=True)
-class World:
-    """All methods in one world. Agents with the same seed start alike, so that methods are compared seed by seed."""
+class Counting:
+    """What each agent has learned about each pair, and the true counts."""
 
-    name: str
-    environment: Environment
-    reachable: int  # states that some episode can reach
-    methods: dict[str, Trained]
+    world: GridWorld
+    counts: np.ndarray  # (R, S, A) int, N(s, a)
+    errors: np.ndarray  # (R, S, A), r_ab(s, a)
+    pi: np.ndarray  # (R, S, A), probabilities
+    beta: np.ndarray  # (R, S, A)
 
-    def more_states(self, ours: str, other: str) -> Estimate | None:
-        """How many more states one method reached in the end than another; None unless both are there."""
-        if not {ours, other} <= self.methods.keys():
-            return None
-        return statistics.mean(self.methods[ours].states[:, -1] - self.methods[other].states[:, -1])
+    @property
+    def acted_from(self) -> np.ndarray:
+        """States that the agent has acted from, (R, S) bool."""
+        acted: np.ndarray = self.counts.sum(axis=-1) > 0
+        return acted
 
-    def ratio(self, ours: str, other: str) -> Estimate | None:
-        """Mean steps of another method until the first reward over those of ours; all steps count if there was none."""
-        if not {ours, other} <= self.methods.keys():
-            return None
-        return statistics.paired_ratio(self.methods[other].found.steps, self.methods[ours].found.steps)
+    @cached_property
+    def rank_correlations(self) -> np.ndarray:
+        """Spearman's correlation of error and minus count over the pairs of known states, of each seed, (R,)."""
+        pairs = zip(self.counts, self.errors, self.acted_from, strict=True)
+        return np.array(
+            [rank_correlation(errors[known].ravel(), counts[known].ravel()) for counts, errors, known in pairs]
+        )
 
+    @property
+    def within_states(self) -> np.ndarray:
+        """The same among the actions of a state, mean over the states where counts and errors differ, (R,)."""
+        differ = (np.ptp(self.counts, axis=-1) > 0) & (np.ptp(self.errors, axis=-1) > 0)
+        return np.array(
+            [
+                np.mean(rank_correlation(errors[known], counts[known]))
+                for counts, errors, known in zip(self.counts, self.errors, differ, strict=True)
+            ]
+        )
 
-def restore(path: Path, config: TrainConfig) -> TrainState:
-    """States of all seeds at the end of a run, leading axis R."""
-    folder = RunFolder.open(path)
-    restored = folder.checkpoints().restore(DeviceTrainer(config).state_shapes())
-    if restored.update != config.agent.updates:
-        raise UserError(f"the last checkpoint of {path} is missing: delete that folder to train the run again")
-    state: TrainState = restored.state
-    return state
+    @property
+    def rank_correlation(self) -> Estimate:
+        return mean_correlation(self.rank_correlations)
 
+    def least_tried(self, policy: np.ndarray) -> np.ndarray:
+        """Probability of the least-tried action, mean over known states; ties are averaged."""
+        least = self.counts == self.counts.min(axis=-1, keepdims=True)
+        chosen = (policy * least).sum(axis=-1) / least.sum(axis=-1)
+        return np.array([one[known].mean() for one, known in zip(chosen, self.acted_from, strict=True)])
 
-def training_seconds(path: Path, config: TrainConfig) -> float:
-    """Duration of all updates of a run."""
-    steps = config.seeds * config.agent.steps_per_update
-    rates, _ = read_numbers(path / TIMING, Place(), ["steps_per_second"])
-    return float(np.sum(steps / rates))
-
-
-def read_run(path: Path, config: TrainConfig) -> Trained:
-    """Read a finished run."""
-    names = ("steps", "states", "episode_return", "first_reward")
-    rows, _ = read_numbers(path / METRICS, Place(), names)
-    shape = (config.agent.updates, config.seeds)
-    if len(rows) != shape[0] * shape[1]:
-        raise UserError(f"{path} has lost part of its metrics: delete that folder to train the run again")
-    steps, states, returns, reached = (column.reshape(shape).T for column in rows.T)
-    first = reached[:, -1]
-    limit = config.agent.updates * config.agent.steps_per_update
-    return Trained(
-        steps=steps[0],
-        states=states,
-        returns=returns,
-        found=FirstReachSteps(np.where(first < 0, limit, first).astype(np.int64), first >= 0),
-        visits=np.asarray(restore(path, config).state_visits).mean(axis=0),
-    )
+    @property
+    def lift(self) -> Estimate:
+        """How much more likely the least-tried action is under beta than under pi, mean over seeds."""
+        return statistics.mean(self.least_tried(self.beta) - self.least_tried(self.pi))
 
 
-def read_world(name: str, paths: dict[str, Path], runs: dict[str, TrainConfig]) -> World:
-    """Read the runs of a world, by method."""
-    environment = next(iter(runs.values())).environment(jax.random.key(0))
-    methods = {method: read_run(paths[method], config) for method, config in runs.items()}
-    return World(name, environment, int(environment.reachable().sum()), methods)
+def count_pairs(config: TrainConfig, states: TrainState) -> Counting:
+    """Evaluate the action bonus of trained agents on every pair of a grid world."""
+    environment = config.environment(jax.random.key(0))
+    assert isinstance(environment, GridEnvironment)
+    context = AgentContext(config.agent, environment.spec)
+    numbers = jnp.arange(environment.spec.states)
+
+    def one_state(actor: Actor, number: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
+        logits, _, bonus, _ = act(actor, environment.observe(number), number, context)
+        behaviour = context.behaviour_logits(logits, bonus, actor.coef)
+        return bonus, jax.nn.softmax(logits), jax.nn.softmax(behaviour)
+
+    def one_agent(state: TrainState) -> tuple[jax.Array, jax.Array, jax.Array]:
+        actor = make_actor(state, context)
+        return jax.vmap(lambda number: one_state(actor, number))(numbers)
+
+    learned = jax.jit(lambda states: jax.lax.map(one_agent, states))(states)
+    errors, pi, beta = (np.asarray(part, np.float64) for part in learned)
+    return Counting(environment.world, np.asarray(states.visits), errors, pi, beta)

@@ -33,12 +33,10 @@ class Final:
 
     @property
     def is_known(self) -> bool:
-        """Whether all seeds have a score."""
         return bool(self.scores) and all(map(math.isfinite, self.scores))
 
     @property
     def mean(self) -> Estimate:
-        """Mean score of the fresh seeds."""
         return statistics.bootstrap_mean(np.array(self.scores)) if self.is_known else Estimate(math.nan)
 
     def more_than(self, other: "Final") -> Estimate:
@@ -80,7 +78,6 @@ def choose_finals(settings: SweepSettings, trials: Sequence[Trial]) -> list[Fina
 
 
 def config_of(final: Final, settings: SweepSettings) -> TrainConfig:
-    """The run of settings with fresh seeds."""
     return settings.space.apply(settings.fresh, final.values)
 
 

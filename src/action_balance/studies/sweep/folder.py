@@ -17,7 +17,6 @@ JOURNAL = "journal.jsonl"
 
 
 def final_runs(path: Path) -> list[Path] | None:
-    """The runs with fresh seeds of a sweep."""
     summary = load_json(own_file(path, SUMMARY)) or {}
     if summary.get("kind") != KIND:
         return None

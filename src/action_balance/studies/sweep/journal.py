@@ -75,7 +75,6 @@ class Journal:
         self._study.add_trial(made)
 
     def works(self) -> bool:
-        """Whether a trial has a score."""
         return any(one.intermediate_values or one.state == TrialState.COMPLETE for one in self.frozen())
 
     def has_ended(self, number: int) -> bool:

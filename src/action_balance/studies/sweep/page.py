@@ -18,12 +18,10 @@ from action_balance.web.render import render
 
 
 def result_page(folder: Path) -> str:
-    """The page of a sweep in a folder."""
     return sweep_page(read_summary(folder))
 
 
 def sweep_page(summary: Data) -> str:
-    """The page of a sweep."""
     settings, ours = summary["settings"], summary["ours"]
     space, metric = Space.from_data(settings["space"]), settings["metric"]
     trials = [Trial.from_data(one) for one in ours["trials"]]

@@ -69,7 +69,6 @@ class Drawing:
 
 
 def draw(trials: Sequence[Trial], space: Space, metric: str) -> Drawing | None:
-    """Draw the trials of a sweep that have a score."""
     order = ranked(trials)
     if not order:
         return None
@@ -143,7 +142,6 @@ def _ticks(axis: Axis) -> tuple[Tick, ...]:
 
 
 def _even(low: float, high: float, whole: bool) -> list[float]:
-    """Round numbers at equal distances within a range."""
     rough = (high - low) / TICKS
     power = 10.0 ** math.floor(math.log10(rough))
     step = next(power * factor for factor in (1, 2, 2.5, 5, 10) if power * factor >= rough * (1 - 1e-9))

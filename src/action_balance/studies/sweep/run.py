@@ -17,9 +17,8 @@ from action_balance.config.trust import leads_to
 from action_balance.errors import UserError
 from action_balance.files import check_inside
 from action_balance.runs import ResultFolder, RunFolder
-from action_balance.studies.parts import same_command
 from action_balance.studies.registry import UNFIT
-from action_balance.studies.run_job import RunJob
+from action_balance.studies.run_job import RunJob, same_command
 from action_balance.studies.sweep import KIND
 from action_balance.studies.sweep.final import Final, choose_finals, config_of, read_scores
 from action_balance.studies.sweep.folder import FINAL, JOURNAL, TRIALS
@@ -45,7 +44,6 @@ class Search:
     """The folder of a sweep: its trials, the runs with fresh seeds, and the report."""
 
     def __init__(self, folder: ResultFolder, settings: SweepSettings, console: Console) -> None:
-        """Read what is there."""
         self._folder, self._settings, self._console = folder, settings, console
         self._out = folder.path.absolute()
         try:
@@ -69,7 +67,6 @@ class Search:
         return [read_scores(one, self._settings, self._out) for one in chosen]
 
     def publish(self) -> None:
-        """Write the summary, the table and the report."""
         settings, trials = self._settings, self.trials()
         space, metric = settings.space, settings.search.metric
         self._folder.summary |= {
@@ -139,7 +136,6 @@ class Search:
         return sum(one.status == "failed" for one in self.trials()) >= MAX_FAILED and not self._journal.works()
 
     def _finished(self, job: Job) -> str:
-        """Report, and say what has become of a trial."""
         self.publish()
         assert isinstance(job, TrialJob)
         trials = self.trials()

@@ -48,7 +48,6 @@ def _check_metric(row: dict[str, object], metric: str) -> None:
 
 
 def measure(folder: Path, config: TrainConfig, metric: str) -> Measured:
-    """Where the training is."""
     scores, updates = seed_scores(folder, config, metric)
     rates, _ = read_numbers(folder / TIMING, BEGINNING, ("steps_per_second",))
     seconds = config.seeds * config.agent.steps_per_update * float(np.nansum(1 / rates[rates > 0]))

@@ -50,7 +50,6 @@ class Choice:
 
     @property
     def corners(self) -> tuple[Any, ...]:
-        """Values that stand for all, to check them."""
         return self.values
 
     def to_data(self) -> Data:
@@ -80,7 +79,6 @@ class Range:
 
     @property
     def values(self) -> Sequence[int]:
-        """All values, of whole numbers."""
         return range(int(self.low), int(self.high) + 1)
 
     def nearest(self, value: Any) -> Any:
@@ -142,7 +140,6 @@ class Space:
         return json.dumps([values[name] for name in self.names])
 
     def combinations(self) -> Iterator[dict[str, Any]]:
-        """All combinations of a space that is finite."""
         for found in itertools.product(*(axis.values for axis in self.axes)):
             yield dict(zip(self.names, found, strict=True))
 
@@ -167,22 +164,18 @@ class Setting:
 
     @property
     def numbers(self) -> bool:
-        """Whether it takes numbers."""
         return bool({int, float} & {*_options(self.kind)})
 
     @property
     def whole(self) -> bool:
-        """Whether it takes whole numbers only."""
         return float not in _options(self.kind)
 
 
 def _options(kind: Any) -> tuple[Any, ...]:
-    """The types of a union; a type alone otherwise."""
     return get_args(kind) if get_origin(kind) in (UnionType, Union) else (kind,)
 
 
 def parse_space(words: Sequence[str], known: Sequence[Setting], config: TrainConfig) -> Space:
-    """The space that was typed."""
     axes = [_axis(word, known) for word in words]
     for name, times in Counter(axis.name for axis in axes).items():
         if times > 1:
@@ -222,7 +215,6 @@ def _range(setting: Setting, parts: Sequence[str], word: str) -> Range:
 
 
 def find_setting(name: str, known: Sequence[Setting]) -> Setting:
-    """The setting that a name means."""
     plain = name.removeprefix("--").removeprefix("agent.").replace("-", "_")
     by_name = [one for one in known if one.name.replace("-", "_") == plain]
     by_flag = [one for one in known if one.flag[2:].replace("-", "_") == plain]
@@ -238,7 +230,6 @@ def find_setting(name: str, known: Sequence[Setting]) -> Setting:
 
 
 def _check_possible(space: Space, axis: Axis, value: Any, config: TrainConfig) -> None:
-    """Raise a `UserError` if a value is refused whatever the values of the other settings are."""
     first: UserError | None = None
     others = [other for other in space.axes if other is not axis]
     with_others = itertools.product(*(other.corners for other in others))

@@ -32,7 +32,6 @@ class Trial:
 
     @property
     def name(self) -> str:
-        """Its folder."""
         return f"{self.number:04}"
 
     def to_data(self) -> Data:
@@ -60,17 +59,14 @@ def ranked(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def best(trials: Iterable[Trial], count: int) -> list[Trial]:
-    """The finished trials with the highest scores."""
     return [one for one in ranked(trials) if one.status == "finished"][:count]
 
 
 def columns(space: Space, metric: str) -> tuple[str, ...]:
-    """The header of ``sweep.csv``."""
     return ("trial", *space.names, metric, "rank", "status", "updates", "steps", "seconds", "reason")
 
 
 def rows(trials: Sequence[Trial], space: Space) -> list[list[object]]:
-    """The rows of ``sweep.csv``."""
     ranks = {one.number: place for place, one in enumerate(ranked(trials), start=1)}
     found: list[list[object]] = []
     for one in trials:

@@ -35,7 +35,6 @@ def values_text(values: Mapping[str, Any], space: Space) -> str:
 
 
 def digits(finals: Sequence[Final]) -> int:
-    """Decimals of scores."""
     known = [one.mean for one in finals if one.is_known]
     return decimals((one.value for one in known), (one.spread_ends[1] - one.spread_ends[0] for one in known))
 
@@ -47,7 +46,6 @@ def chosen(finals: Sequence[Final]) -> Final | None:
 
 
 def sentences(finals: Sequence[Final], space: Space, metric: str) -> Iterator[str]:
-    """The verdict."""
     best, base = chosen(finals), next((one for one in finals if one.name == BASELINE), None)
     if best is None or base is None:
         yield f"No finished trial has a score yet, so there are no best settings: {metric} is not known."
@@ -69,7 +67,6 @@ def sentences(finals: Sequence[Final], space: Space, metric: str) -> Iterator[st
 
 
 def difference_sentence(difference: Estimate, seeds: int, decimals: int) -> str:
-    """Whether a difference is significant, in a sentence."""
     if difference.spread is None:
         few = f"{count(seeds, 'seed')} {'is' if seeds == 1 else 'are'} too few for an interval"
         return f"The difference may be due to chance: {few}, which needs at least {MIN}."
@@ -84,7 +81,6 @@ def _text(estimate: Estimate, finals: Sequence[Final]) -> str:
 
 
 def show_verdict(finals: Sequence[Final], space: Space, metric: str, console: Console) -> None:
-    """Print what a sweep has found."""
     for sentence in sentences(finals, space, metric):
         say(console, *wrapped(sentence))
     if not any(one.is_known for one in finals):

@@ -1,0 +1,58 @@
+"""The studies of the command ``reproduce``. Importing this loads no JAX."""
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from action_balance.studies.atari.settings import AtariSettings
+from action_balance.studies.bonuses.settings import BonusesSettings
+from action_balance.studies.entropy.settings import EntropySettings
+from action_balance.studies.exploration.settings import ExplorationSettings
+from action_balance.studies.grid.settings import GridSettings
+from action_balance.studies.neural.settings import NeuralSettings
+
+#: What a study consists of: computations without training; training runs; runs of which an incomplete study can be
+#: reported; and runs that several processes can share.
+Kind = Literal["computed", "trained", "reported", "shared"]
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A study: the folder of this package with its name, whose module ``reproduce`` defines it."""
+
+    settings: type[Any]
+    kind: Kind
+    about: str
+
+
+STUDIES = {
+    "grid": Entry(
+        GridSettings,
+        "computed",
+        "The paper's grid worlds: coverage, goals and the corridor. It takes less than 30 seconds on two cores.",
+    ),
+    "neural": Entry(
+        NeuralSettings, "trained", "The neural agent in three small worlds. It takes about ten minutes on two cores."
+    ),
+    "bonuses": Entry(
+        BonusesSettings,
+        "shared",
+        "Which bonuses count visits, and how much counting helps. It takes 10 to 15 minutes on two cores. With --scale "
+        "full, it needs a GPU, and several processes with --train-only can share the work.",
+    ),
+    "exploration": Entry(
+        ExplorationSettings,
+        "shared",
+        "All bonuses on hard-exploration tasks, with a leaderboard. It takes 5 to 10 minutes on two cores. With "
+        "--scale full, it needs a GPU, and several processes with --train-only can share the work.",
+    ),
+    "atari": Entry(
+        AtariSettings,
+        "reported",
+        "The paper's six Atari games. The study needs a GPU, takes days, and can be interrupted at any time.",
+    ),
+    "entropy": Entry(
+        EntropySettings,
+        "reported",
+        "Entropy of the action bonus in Montezuma's Revenge. The study needs a GPU and takes days.",
+    ),
+}
