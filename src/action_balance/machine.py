@@ -30,14 +30,10 @@ def cores() -> int:
 class Need:
     """Memory that something needs."""
 
-    what: str
-    """What needs it, such as ``its networks``."""
-    size: int
-    """Bytes, at least."""
-    change: str
-    """What reduces it, such as ``a smaller --hidden``."""
-    how: str = ""
-    """How it is computed, such as ``8 environments x 128 steps x 28,224 bytes``."""
+    what: str  # needs it, such as "its networks"
+    size: int  # in bytes, at least
+    change: str  # reduces it, such as "a smaller --hidden"
+    how: str = ""  # it is computed, such as "8 environments x 128 steps x 28,224 bytes"
 
 
 def check_memory(what: str, needs: Sequence[Need], available: int | None) -> None:

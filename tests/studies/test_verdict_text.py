@@ -2,7 +2,7 @@ import math
 from itertools import product
 from typing import get_args
 
-from action_balance.studies.verdict_text import answer, with_interval, wrapped
+from action_balance.studies.verdict_text import answer, with_interval
 from action_balance.web.format import Side
 
 
@@ -26,9 +26,3 @@ def test_an_estimate_has_its_interval_in_brackets_if_it_has_one() -> None:
     assert with_interval({"value": 1.5, "low": 1.25, "high": "inf"}, ".2f", " times") == "1.50 times [1.25, inf]"
     assert with_interval({"value": 2, "low": None, "high": None}, "+.1f") == "+2.0"
     assert with_interval(None, ".0f") == f"{math.nan:.0f}"
-
-
-def test_lines_are_wrapped_at_80_columns_with_a_hanging_indent() -> None:
-    first, *others = wrapped("word " * 40, "  ")
-    assert first.startswith("  w")
-    assert all(line.startswith("    w") and len(line) <= 80 for line in others)

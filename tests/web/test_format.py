@@ -14,7 +14,6 @@ from action_balance.web.format import (
     listed,
     number,
     percent,
-    setting,
     side,
     significant,
     spread,
@@ -89,11 +88,6 @@ def test_things_are_counted_and_listed() -> None:
     assert (count(1, "run"), count(1000, "run")) == ("1 run", "1,000 runs")
     assert [listed(list("abc")[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
     assert listed(list("abcde"), 2) == "a, b and 3 more"
-
-
-def test_settings_are_text() -> None:
-    values = (1000, True, 0.5, None, ["rnd", "ppo"], [[0, 20], [3, 4]])
-    assert [setting(value) for value in values] == ["1,000", "True", "0.5", "None", "rnd, ppo", "(0, 20), (3, 4)"]
 
 
 def test_few_runs_show_their_range_and_name_it() -> None:

@@ -4,6 +4,7 @@ Episodes are deterministic: a seed given to ``reset`` has no effect. Axes: N env
 """
 
 import operator
+from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -200,16 +201,12 @@ class VectorWorld(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return tuple(picture(self.world.map, int(at), age) for at, age in zip(self._shown, ages, strict=True))
 
 
-def grid_vector(num_envs: int = 1, render_mode: str | None = None, **options: Any) -> VectorWorld:
-    """N of ``ActionBalance/Grid-v0``."""
-    return VectorWorld(transitions.grid(**options), num_envs, render_mode)
+def _vector(make: Callable[..., Transitions]) -> Callable[..., VectorWorld]:
+    def vector(num_envs: int = 1, render_mode: str | None = None, **options: Any) -> VectorWorld:
+        return VectorWorld(make(**options), num_envs, render_mode)
+
+    return vector
 
 
-def corridor_vector(num_envs: int = 1, render_mode: str | None = None, **options: Any) -> VectorWorld:
-    """N of ``ActionBalance/Corridor-v0``."""
-    return VectorWorld(transitions.corridor(**options), num_envs, render_mode)
-
-
-def deep_sea_vector(num_envs: int = 1, render_mode: str | None = None, **options: Any) -> VectorWorld:
-    """N of ``ActionBalance/DeepSea-v0``, all with the same actions."""
-    return VectorWorld(transitions.deep_sea(**options), num_envs, render_mode)
+grid_vector, corridor_vector = _vector(transitions.grid), _vector(transitions.corridor)
+deep_sea_vector = _vector(transitions.deep_sea)

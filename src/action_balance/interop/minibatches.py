@@ -13,12 +13,9 @@ from action_balance.interop.settings import check_number
 class Minibatches:
     """How often, and in how many parts, a batch is learned from."""
 
-    epochs: int
-    """Times that the whole batch is learned from."""
-    count: int
-    """Minibatches of an epoch, each with a gradient step; every sample is in one of them."""
-    proportion: float
-    """Random proportion of each minibatch that its step learns from."""
+    epochs: int  # times that the whole batch is learned from
+    count: int  # minibatches of an epoch, each with a gradient step; every sample is in one of them
+    proportion: float  # of each minibatch that its step learns from, chosen at random
 
     @classmethod
     def of(cls, epochs: int, minibatches: int, update_proportion: float) -> "Minibatches":

@@ -13,7 +13,6 @@ from action_balance.config.bonuses import Embedding
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale
 from action_balance.errors import MAX, UserError, check_name
-from action_balance.files import Data
 from action_balance.interop import learner as compiled
 from action_balance.interop.inputs import Spaces
 from action_balance.interop.learner import Learner
@@ -24,7 +23,7 @@ _WIDTH, _IMAGE_WIDTH = 128, 512
 
 @dataclass(frozen=True)
 class BalanceSettings:
-    """Settings of an `ActionBalance`."""
+    """Settings of an `ActionBalance`; ``init`` gives a bonus that has learned nothing, ``shapes`` its shapes."""
 
     spaces: Spaces
     coef: float
@@ -48,15 +47,12 @@ class BalanceSettings:
 
     @cached_property
     def bonus(self) -> Bonus:
-        """The bonus class of the agent with these settings."""
         return compiled.make_bonus(self.spaces, self.width, self.embedding == "channel")
 
     def init(self) -> Learner:
-        """A bonus that has learned nothing."""
         return compiled.init_program(self.bonus, jnp.int32(self.seed))
 
-    def like(self) -> Learner:
-        """Its shapes."""
+    def shapes(self) -> Learner:
         return _shapes(self.bonus)
 
 
@@ -78,15 +74,12 @@ class RNDSettings:
 
     @cached_property
     def bonus(self) -> Bonus:
-        """The bonus class of the agent with these settings."""
         return compiled.make_bonus(self.spaces, self.width, as_channel=False)
 
     def init(self) -> tuple[Learner, ReturnScale]:
-        """A bonus that has learned nothing."""
         return compiled.init_program(self.bonus, jnp.int32(self.seed)), ReturnScale.empty(self.environments)
 
-    def like(self) -> tuple[Learner, ReturnScale]:
-        """Its shapes."""
+    def shapes(self) -> tuple[Learner, ReturnScale]:
         return _shapes(self.bonus), eqx.filter_eval_shape(ReturnScale.empty, self.environments)
 
 
@@ -95,19 +88,12 @@ def _shapes(bonus: Bonus) -> Learner:
     return shapes
 
 
-def from_plain(settings: Data) -> Data:
-    """The arguments of settings from plain data, as in a file."""
-    return {**settings, "spaces": Spaces.from_dict(settings["spaces"])}
-
-
 def default_width(width: int | None, spaces: Spaces) -> int:
-    """The width of the networks' layers."""
     default = _IMAGE_WIDTH if spaces.images else _WIDTH
     return default if width is None else index(width)
 
 
 def check_number(name: str, value: float, low: float, high: float) -> float:
-    """A number within its bounds."""
     if not low <= value <= high:
         raise UserError(f"{name} must be from {low:g} to {high:.12g}, not {value}")
     return float(value)

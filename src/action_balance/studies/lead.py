@@ -17,18 +17,12 @@ from action_balance.studies.statistics import Estimate
 class Lead:
     """The verdict on one environment."""
 
-    leaders: tuple[str, ...]
-    """The method with the highest mean score; several if their means print the same."""
-    score: float
-    """Their mean score."""
-    second: str | None
-    """The best of the others; None without any."""
-    difference: Estimate | None
-    """Mean score of the leader minus that of the second; no interval where there are too few seeds."""
-    unclear: tuple[str, ...]
-    """The others over which the lead, of any leader, is not significant."""
-    fewest: int
-    """Fewest seeds of a method."""
+    leaders: tuple[str, ...]  # the method with the highest mean score; several if their means print the same
+    score: float  # their mean score
+    second: str | None  # the best of the others; None without any
+    difference: Estimate | None  # of the leader to the second; no interval where there are too few seeds
+    unclear: tuple[str, ...]  # the others over which the lead, of any leader, is not significant
+    fewest: int  # fewest seeds of a method
 
     @property
     def certain(self) -> bool:

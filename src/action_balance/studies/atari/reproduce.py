@@ -78,7 +78,6 @@ CURVE_COLUMNS = ("game", "method", "steps", "frames", "mean", "low", "high", "ru
 
 
 def _final_row(one: Condition) -> tuple[object, ...]:
-    """Final returns beside the paper's."""
     values = statistics.rounded(*(one.final.parts if one.final else (np.nan,) * 3), one.so_far)
     published = TABLE_2.get(one.game, {}).get(one.method, np.nan)
     counts = len(one.finished), len(one.runs), one.fewest_episodes or 0

@@ -78,7 +78,6 @@ class Curve:
 
     @property
     def never(self) -> int:
-        """Number of seeds without a positive reward."""
         return int(np.isinf(self.first_reward).sum())
 
     @property
@@ -97,25 +96,19 @@ class Comparison:
     """The result. Curves have the same order everywhere."""
 
     metric: str
-    environments: dict[str, tuple[Curve, ...]]
-    """Curves by the label of their environment."""
+    environments: dict[str, tuple[Curve, ...]]  # curves by the label of their environment
+    #: Interquartile mean over all environments by curve; empty if there is only one, if a curve is missing in one, or
+    #: if their returns have different scales.
     together: dict[str, Estimate]
-    """Interquartile mean over all environments by curve; empty if there is only one, if a curve is missing in one, or
-    if their returns have different scales."""
-    baseline: str | None
-    """The curve that the others are compared with."""
-    notes: tuple[str, ...]
-    """Notes for the reader, one line each."""
-    titles: dict[str, str] = field(default_factory=dict)
-    """What headings call the environments, by their labels."""
+    baseline: str | None  # the curve that the others are compared with
+    notes: tuple[str, ...]  # for the reader, one line each
+    titles: dict[str, str] = field(default_factory=dict)  # what headings call the environments, by their labels
 
     def title(self, environment: str) -> str:
-        """What headings call an environment."""
         return self.titles.get(environment, environment)
 
     @property
     def labels(self) -> list[str]:
-        """Labels of all curves."""
         return list(dict.fromkeys(curve.label for curves in self.environments.values() for curve in curves))
 
     def seeds(self, label: str) -> int:
@@ -128,7 +121,6 @@ class Comparison:
 
     @property
     def digits_together(self) -> int:
-        """Decimals of the scores of all environments."""
         return _digits(self.together.values())
 
     def lead(self, environment: str) -> Lead | None:

@@ -6,9 +6,7 @@ from pathlib import Path
 from action_balance.files import Data, own_file
 from action_balance.plots.drawing import method_name
 from action_balance.printable import printable
-from action_balance.reading import is_file
 from action_balance.runs.learning_curve import LAST
-from action_balance.runs.results import SUMMARY
 from action_balance.studies.charts import chart_title
 from action_balance.studies.compare.screen import ALL
 from action_balance.studies.registry import read_summary
@@ -30,7 +28,7 @@ def result_page(folder: Path) -> str:
     worlds: dict[str, list[Data]] = {}
     for row in rows:
         worlds.setdefault(row["environment"], []).append(_scores(row))
-    summary = read_summary(folder) if is_file(folder / SUMMARY) else {}
+    summary = read_summary(folder)
     titles = summary.get("titles", {})
     curves = [
         one | {"environment": titles.get(one["environment"], one["environment"])} for one in _curves(folder, metric)
@@ -72,12 +70,12 @@ def _label(curve: str) -> str:
 
 
 def _scores(row: Data) -> Data:
-    """One row of the table of scores; an interval from few seeds, as older versions wrote it, is left out."""
+    """One row of the table of scores."""
     known = {name: as_float(row.get(name) or None) for name in (*TABLE_NUMBERS, "lowest", "highest")}
     seeds = 0 if math.isnan(known["seeds"]) else int(known["seeds"])
 
     def estimate(name: str) -> Data:
-        low, high = (known[f"{name}_{end}"] if has_interval(seeds) else math.nan for end in ("low", "high"))
+        low, high = (known[f"{name}_{end}"] for end in ("low", "high"))
         extremes = [known["lowest"], known["highest"]]
         is_range = not has_interval(seeds) and seeds > 1 and name != "better" and all(map(math.isfinite, extremes))
         return {"value": known[name], "low": low, "high": high, "range": extremes if is_range else None}
@@ -117,7 +115,7 @@ def _curves(folder: Path, metric: str) -> list[Data]:
                 "label": _label(row["curve"]),
                 "method": row["curve"].partition(",")[0],
                 "seeds": seeds,
-                "band": row.get("band") or ("interval" if has_interval(seeds) else None),
+                "band": row.get("band") or None,
                 "bucket": 1,
                 "steps": [],
                 "metrics": {metric: {"mean": [], "low": [], "high": []}},
@@ -125,6 +123,5 @@ def _curves(folder: Path, metric: str) -> list[Data]:
         )
         curve["steps"].append(int(float(row["steps"] or 0)))
         for part, column in (("mean", "iqm"), ("low", "low"), ("high", "high")):
-            known = row[column] and (part == "mean" or curve["band"])  # older versions wrote intervals of few seeds
-            curve["metrics"][metric][part].append(float(row[column]) if known else None)
+            curve["metrics"][metric][part].append(float(row[column]) if row[column] else None)
     return list(curves.values())

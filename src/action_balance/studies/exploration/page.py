@@ -26,12 +26,10 @@ LEFT_OUT = ("method", "steps", "envs", "image", "host", "preset", "bonus_setting
 
 
 def result_page(folder: Path) -> str:
-    """The page of a result in a folder."""
     return exploration_page(folder, read_summary(folder))
 
 
 def exploration_page(folder: Path, summary: Data) -> str:
-    """The page of a result."""
     ours, settings = summary["ours"], settings_of(ExplorationSettings, summary["settings"])
     used = {TASKS[name].preset for name in ours["tasks"]}
     return study_page(

@@ -11,7 +11,6 @@ from rich.table import Table
 from action_balance.envs.grid.maps import draw_map, parse_map, read_map
 from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
-from action_balance.files import Data
 from action_balance.printable import printable
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
@@ -62,19 +61,15 @@ def conclusion(result: Exploration) -> list[str]:
     lines = []
     if more_cells is not None:
         text = with_interval(more_cells, "+.1f", f" of {result.coverage.reachable:,}")
-        lines += wrapped(f"cells covered: {text}{_significance(more_cells, 0)}", "  ")
+        lines += wrapped(f"cells covered: {text}{SIGNIFICANCE[side(more_cells, 0)]}", "  ")
     if ratio is not None:
         text = with_interval(ratio, ".2f", " times as fast")
-        lines += wrapped(f"reaches a goal {text}{_significance(ratio, 1)}", "  ")
+        lines += wrapped(f"reaches a goal {text}{SIGNIFICANCE[side(ratio, 1)]}", "  ")
     if any("[" in line for line in lines):
         lines.append("95 % confidence intervals in brackets; more --runs make them narrower.")
     elif lines:
         lines.append(f"An interval needs at least {statistics.MIN} --runs, so this may be due to chance.")
     return [COMPARED, *lines] if lines else []
-
-
-def _significance(estimate: Data, neutral: float) -> str:
-    return SIGNIFICANCE[side(estimate, neutral)]
 
 
 def _table(result: Exploration, settings: RunSettings) -> Table:

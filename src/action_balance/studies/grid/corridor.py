@@ -74,14 +74,12 @@ class Corridor:
         return _mean_of_known(self.digging[method].same_side_again)
 
     def ratio(self) -> Estimate | None:
-        """Mean steps to the treasure, rnd over action-balance-rnd."""
         if not {"rnd", "action-balance-rnd"} <= self.treasure.keys():
             return None
         return statistics.ratio_of_means(self.treasure["rnd"].steps, self.treasure["action-balance-rnd"].steps)
 
     @property
     def numbers(self) -> Data:
-        """The numbers for the summary: digging, and the steps to the treasure."""
         methods = {
             name: {
                 "treasure": found.numbers,
@@ -108,7 +106,6 @@ def sides(world: GridWorld) -> np.ndarray:
 
 
 def dig(trace: np.ndarray, side_of_cell: np.ndarray, episode_steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Measure digging."""
     side = side_of_cell[trace].reshape(len(trace), -1, episode_steps)
     first_room = np.take_along_axis(side, (side != 0).argmax(axis=-1, keepdims=True), axis=-1)[..., 0]
     early = side[:, :EARLY_EPISODES].reshape(len(trace), -1)

@@ -55,7 +55,6 @@ class Coverage:
         return statistics.mean_band(self.methods[method].cells / self.reachable)
 
     def final_cells(self, method: str) -> np.ndarray:
-        """Cells covered by each run in the end, (R,)."""
         return self.methods[method].cells[:, -1]
 
     def increase(self, method: str) -> np.ndarray | None:
@@ -102,7 +101,6 @@ class Coverage:
 
     @property
     def numbers(self) -> Data:
-        """The numbers for the summary: cells and rates in the end, and when random was overtaken."""
         methods: dict[str, Data] = {}
         for name in self.methods:
             cells, increase = statistics.mean(self.final_cells(name)), self.increase(name)

@@ -67,7 +67,6 @@ def run(
 
 
 def write(folder: ResultFolder, name: str, result: Mapping[str, FirstReachSteps]) -> None:
-    """Write a table of the steps of each run."""
     rows = ((method, *row) for method, found in result.items() for row in found.rows)
     folder.write_csv(name, ("method", "run", "steps"), rows)
 

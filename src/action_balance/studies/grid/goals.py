@@ -40,7 +40,6 @@ class Goals:
         return Estimate(value, value - half, value + half)
 
     def all_steps(self, method: str) -> np.ndarray:
-        """Steps of all runs, (goals, R)."""
         return np.stack([self.methods[method][goal].steps for goal in self.goals])
 
     def agreement(self, method: str, goal: Cell) -> Agreement | None:
@@ -51,7 +50,6 @@ class Goals:
         return statistics.agreement(self.methods[method][goal].steps, published, paper.TABLE_1_RUNS)
 
     def ratio(self) -> Estimate | None:
-        """Mean steps of rnd over those of action-balance-rnd."""
         if not {"rnd", "action-balance-rnd"} <= self.methods.keys():
             return None
         return statistics.ratio_of_means(self.all_steps("rnd"), self.all_steps("action-balance-rnd"))
@@ -91,7 +89,6 @@ class Goals:
 
 
 def run(settings: GridSettings, progress: Progress = silent) -> Goals:
-    """Run all methods to all goals."""
     kinds = [(method, goal) for method in settings.methods for goal in settings.goals]
     cohorts = [
         Cohort.create(

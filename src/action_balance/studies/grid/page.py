@@ -17,7 +17,6 @@ from action_balance.web.format import as_float, ends, side
 
 
 def result_page(folder: Path) -> str:
-    """The page of an existing result."""
     return grid_page(folder, read_summary(folder))
 
 

@@ -146,7 +146,6 @@ def _published(study: str, key: str, summary: Data) -> float | None:
 
 
 def conclusion(summary: Data, folder: Path) -> list[str]:
-    """What a result shows, how certain that is, what would settle the rest, and where the report is."""
     settings, found, cells = summary["settings"], claims(summary), margin(summary)
     lines = wrapped(answer({NAMES[claim.study]: claim.side for claim in found}))
     if cells or any(claim.reason in (None, "interval") for claim in found):
@@ -165,7 +164,6 @@ def conclusion(summary: Data, folder: Path) -> list[str]:
 
 
 def _line(claim: Claim, max_steps: int) -> str:
-    """One claim in words."""
     name, does = claim.study.capitalize(), DOES[claim.study]
     match claim.reason:
         case "methods":
@@ -184,7 +182,6 @@ def _line(claim: Claim, max_steps: int) -> str:
 
 
 def _margin_line(margin: Margin) -> str:
-    """The difference in coverage in words."""
     paper = "" if margin.published is None else f"; paper: ~{margin.published:g}"
     text = with_interval(margin.estimate, "+.1f", f" of {margin.cells:,}")
     return f"cells covered at the end: {text}{SIGNIFICANCE[margin.side]}{paper}"

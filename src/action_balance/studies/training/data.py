@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from action_balance.config.train import TrainConfig
+from action_balance.envs.scene import Scene
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.packing import packed
@@ -65,8 +66,11 @@ class Watched:
 
     @property
     def name(self) -> str:
-        """Name of its folder, as it can be shown."""
         return printable(self.path.resolve().name)
+
+    def scene(self) -> Scene | None:
+        """The map of the environment, where it has one and the run has begun."""
+        return self.config.scene() if self.config is not None else None
 
 
 def bucket_of(config: TrainConfig, points: int = POINTS) -> int:
@@ -136,8 +140,7 @@ class Group:
     environment: str
     label: str
     method: str
-    members: tuple[int, ...]
-    """Their places among all runs that have begun."""
+    members: tuple[int, ...]  # their places among all runs that have begun
     runs: tuple[Watched, ...]
 
     @property
@@ -147,7 +150,6 @@ class Group:
 
     @property
     def seeds(self) -> int:
-        """The seeds of all runs."""
         return len(self.numbers)
 
     @property

@@ -29,26 +29,17 @@ class Score:
     label: str
     method: str
     seeds: int
-    steps: int
-    """Environment steps per seed."""
-    final: np.ndarray
-    """Final return of each seed that has finished an episode, (S,); a seed of several runs counts once."""
-    best: float
-    """The highest return of an episode, of all seeds."""
-    states: float
-    """Distinct states reached, mean over seeds; nan where they are not counted."""
-    cells: int | None
-    """States that the environment has, where it has a map."""
-    seconds: float
-    """Duration of training, of all runs together."""
-    rate: float
-    """Environment steps per second, of all seeds of a run together, without the first update, which compiles."""
-    ended: bool
-    """Whether all runs are finished."""
+    steps: int  # per seed
+    final: np.ndarray  # return of each seed that has finished an episode, (S,); a seed of several runs counts once
+    best: float  # the highest return of an episode, of all seeds
+    states: float  # distinct states reached, mean over seeds; nan where they are not counted
+    cells: int | None  # states that the environment has, where it has a map
+    seconds: float  # of training, of all runs together
+    rate: float  # steps per second, of all seeds of a run together, without the first update, which compiles
+    ended: bool  # whether all runs are finished
 
     @property
     def mean(self) -> float:
-        """Mean final return; nan where no episode has ended."""
         return float(self.final.mean()) if len(self.final) else math.nan
 
 
