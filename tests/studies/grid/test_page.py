@@ -22,7 +22,7 @@ from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.studies.grid import trace_file as recording
 from action_balance.studies.grid.page import _slower_than_random, headlines, result_page
 from action_balance.studies.grid.settings import STUDIES
-from action_balance.studies.registry import page_of
+from action_balance.studies.registry import page_of, read_summary
 from action_balance.web.render import _environment
 
 #: The cell that is looked at, and when: 2,000 steps end 15 updates of 128 steps and 80 steps more.
@@ -319,7 +319,7 @@ def test_what_a_link_leads_out_to_is_not_read(copy: Path, tmp_path: Path, capsys
     figure = copy / "figures" / "final_cells.svg"
     figure.rename(tmp_path / "outside.svg")
     figure.symlink_to(tmp_path / "outside.svg")
-    assert "Figure: final cells" not in result_page(copy)
+    assert "Figure: final cells" not in result_page(copy, read_summary(copy))
     for name in ("summary.json", "recording.npz", "heatmaps.npz", "coverage.csv", "goals.csv"):
         file = copy / name
         outside = file.rename(tmp_path / name)
@@ -343,7 +343,7 @@ def test_links_inside_of_a_result_and_to_all_of_it_are_followed(report: Path, co
 
 def test_a_result_without_a_recording_has_a_page_without_players(copy: Path) -> None:
     (copy / "recording.npz").unlink()
-    text = result_page(copy)
+    text = result_page(copy, read_summary(copy))
     assert 'id="watch"' not in text
     assert "Figure: coverage rate" in text
 
