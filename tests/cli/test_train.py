@@ -1,6 +1,6 @@
 """``train``: where its settings come from."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +41,9 @@ def test_flags_set_the_environment_the_agent_and_the_run() -> None:
     assert (config.settings.seed, config.settings.seeds, config.out, config.overwrite) == (3, 2, Path("x"), True)
 
 
-@pytest.mark.parametrize(
-    "words", [("--size", "7", "open"), ("open", "--size", "7"), ("--size=7", "--seed", "0", "open")]
-)
-def test_the_environment_may_stand_anywhere(words: tuple[str, ...]) -> None:
-    assert train(*words).settings == train("open", "--size", "7").settings
+def test_the_environment_may_stand_anywhere() -> None:
+    for words in (("--size", "7", "open"), ("--size=7", "--seed", "0", "open")):
+        assert train(*words).settings == train("open", "--size", "7").settings
 
 
 def test_gymnasium_environments_have_arguments_and_wrappers() -> None:
@@ -70,10 +68,8 @@ def test_flags_without_effect_are_errors(words: tuple[str, ...], need: str) -> N
 
 def test_a_preset_may_have_settings_that_the_method_does_not_use() -> None:
     assert train("open", "--preset", "atari-paper", "--method", "ppo").settings.agent.bonus.update_proportion == 0.25
-    assert (
-        train("open", "--method", "ppo", "--intrinsic", "rnd", "--bonus-hidden", "9").settings.agent.net.bonus_hidden
-        == 9
-    )
+    with_rnd = train("open", "--method", "ppo", "--intrinsic", "rnd", "--bonus-hidden", "9")
+    assert with_rnd.settings.agent.net.bonus_hidden == 9
 
 
 def test_a_memory_works_with_a_preset_whose_minibatches_are_samples() -> None:
@@ -92,12 +88,7 @@ def test_flags_override_the_settings_of_an_earlier_run(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "config.json"):
         assert train("--config", str(path)).settings == earlier
     changed = train("--config", str(tmp_path), "--seeds", "5", "--checkpoint-every", "none").settings
-    assert (changed.seeds, changed.checkpoint_every, changed.agent, changed.env) == (
-        5,
-        None,
-        earlier.agent,
-        earlier.env,
-    )
+    assert changed == replace(earlier, seeds=5, checkpoint_every=None)
 
 
 def test_an_earlier_run_can_be_repeated_in_another_environment(tmp_path: Path) -> None:
@@ -113,12 +104,10 @@ def test_an_earlier_run_can_be_repeated_in_another_environment(tmp_path: Path) -
     [
         ((), ("needs ENV", "action-balance train --help")),
         (("opn",), ("did you mean open?",)),
-        (("open", "--preset"), ("--preset",)),
         (("open", "--preset", "study", "--config", "x"), ("--preset", "--config", "one of them")),
         (("open", "--config", "nowhere"), ("nowhere",)),
         (("open", "--view", "one-hto"), ("did you mean one-hot?",)),
         (("open", "--env-kwargs", "size=6"), ("--env-kwargs", "gym:")),
-        (("gym:CartPole-v1", "--view", "one-hot"), ("--view",)),
         (("--unknown", "3", "open"), ("unknown option --unknown",)),
         (("open", "--action-coef", "atuo"), ("--action-coef takes a number, auto or none, not 'atuo'",)),
         (("open", "--target-kl", "0.1"), ("--target-kl needs --action-coef auto: leave it out, or add",)),

@@ -5,7 +5,7 @@ import gym_cases
 import pytest
 
 from action_balance.config.env import EnvConfig
-from action_balance.config.families import FAMILIES
+from action_balance.config.families import FAMILIES, built_in, is_own
 from action_balance.config.registry import (
     env_class,
     env_config,
@@ -42,6 +42,12 @@ from action_balance.errors import UserError
 def test_a_name_or_its_prefix_leads_to_a_family(name: str, family: type[EnvConfig]) -> None:
     assert env_class(name) is family
     assert type(env_config(name)) is family
+
+
+def test_other_names_with_a_colon_are_of_users() -> None:
+    assert [built_in(name) for name in ("opn", "my_module:Maze", "gymx:A-v0")] == [None] * 3
+    names = ("opn", "opn:", "my_module:Maze", "gymx:A-v0", "", "gym:a:b", "atari")
+    assert [name for name in names if is_own(name)] == ["my_module:Maze", "gymx:A-v0"]
 
 
 def test_families_are_listed_once_and_in_order() -> None:
