@@ -288,7 +288,7 @@ def test_a_study_counts_as_finished_only_when_its_page_is_written(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(page, "grid_page", interrupted)
+        patch.setattr(page, "result_page", interrupted)
         assert reproduce(tmp_path, "--studies", "goals") == 130
     assert "interrupted; " in capsys.readouterr().err
     assert json.loads((tmp_path / "summary.json").read_text())["ours"] == {}

@@ -131,7 +131,6 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
         self._seen, self._valid = [], []
 
     def _warm_up(self, seed: Any, options: dict[str, Any] | None) -> None:
-        """Steps of a random agent."""
         bonus: Any = self.bonus
         manual = self.env.metadata.get("autoreset_mode") == AutoresetMode.DISABLED
         _, info = self.env.reset(seed=seed, options=options)

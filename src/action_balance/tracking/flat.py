@@ -9,7 +9,6 @@ KEYS = ("update", "seed", "steps")
 
 
 def flat(rows: Sequence[Mapping[str, Any]], timing: Mapping[str, Any]) -> dict[str, float]:
-    """What trackers are sent after an update."""
     found = [_numbers(row) for row in rows]
     if len(found) == 1:
         metrics = found[0]

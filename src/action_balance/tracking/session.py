@@ -5,16 +5,17 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from queue import SimpleQueue
 from typing import Any
 
 from action_balance.files import Data, reason
-from action_balance.tracking.base import PROJECTS, RunInfo, Status, TrackConfig, Tracker
+from action_balance.tracking.base import PROJECTS, EndStatus, RunInfo, TrackConfig, Tracker
 from action_balance.tracking.flat import flat
 from action_balance.tracking.registry import CLASSES, make
 
 #: Seconds that all trackers together may take to send what is left when a run ends, by how it ends.
-PATIENCE: dict[Status, float] = {"finished": 60.0, "interrupted": 4.0, "failed": 10.0}
+PATIENCE: dict[EndStatus, float] = {"finished": 60.0, "interrupted": 4.0, "failed": 10.0}
 #: The same for a tracker that has not even started, such as one whose server does not answer.
 UNSTARTED = 30.0
 
@@ -26,7 +27,6 @@ _ID = re.compile(r"[\w-]{1,64}")
 
 
 def recorded(manifest: Data) -> dict[str, dict[str, str]]:
-    """The tracked runs in a manifest."""
     found, known = manifest.get(TRACKING), {}
     for name, entry in found.items() if isinstance(found, dict) else ():
         if name in CLASSES and isinstance(entry, dict) and _ID.fullmatch(str(entry.get("id", "none"))):
@@ -57,8 +57,7 @@ class Tracking:
         for name in dict.fromkeys([*before, *(one for one in config.names if one in CLASSES)]):
             known = before.get(name, {})
             project = config.project or known.get("project")
-            told = RunInfo(run.name, project, run.config, run.method, run.environment)
-            self._workers.append(_Worker(name, told, known.get("id"), say))
+            self._workers.append(_Worker(name, replace(run, project=project), known.get("id"), say))
 
     def log(self, rows: Sequence[Mapping[str, Any]], timing: Mapping[str, Any]) -> None:
         """Send the rows of an update, without waiting."""
@@ -75,7 +74,7 @@ class Tracking:
         changed, self._recorded = now != self._recorded, now
         return now if changed else None
 
-    def finish(self, status: Status) -> None:
+    def finish(self, status: EndStatus) -> None:
         """End the tracked runs; what takes too long is left to the trackers' own ways to send it later."""
         best = {"best_episode_return": self._best} if math.isfinite(self._best) else {}
         for worker in self._workers:
@@ -97,12 +96,10 @@ class _Worker:
         self._thread.start()
 
     def put(self, item: tuple[Any, ...]) -> None:
-        """Have the tracker do something: the name of its method, and the arguments."""
         if not self._failed:
             self._queue.put(item)
 
     def wait(self, seconds: float) -> None:
-        """Wait until the tracker has finished."""
         self._thread.join(seconds)
         if self._thread.is_alive():
             self._failed = True

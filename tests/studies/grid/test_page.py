@@ -22,7 +22,7 @@ from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.studies.grid import trace_file as recording
 from action_balance.studies.grid.page import _slower_than_random, headlines, result_page
 from action_balance.studies.grid.settings import STUDIES
-from action_balance.studies.registry import page_of
+from action_balance.studies.registry import page_of, read_summary
 from action_balance.web.render import _environment
 
 #: The cell that is looked at, and when: 2,000 steps end 15 updates of 128 steps and 80 steps more.
@@ -398,7 +398,7 @@ def test_a_figure_that_a_link_leads_out_to_is_left_out(report: Path, tmp_path: P
     figure.rename(tmp_path / "outside.svg")
     figure.symlink_to(tmp_path / "outside.svg")
     assert "Figure: final cells" in report.read_text()
-    assert "Figure: final cells" not in result_page(linked)
+    assert "Figure: final cells" not in result_page(linked, read_summary(linked))
 
 
 def test_data_that_a_link_leads_out_to_is_not_read(

@@ -46,7 +46,6 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
 
 
 def _run(world: GridWorld, settings: RunSettings, console: Console) -> Exploration:
-    """Run the methods, and print what they found."""
     parts = 2 if world.goals.any() else 1
     with progress_bar(console, "explore", parts * settings.runs * len(settings.methods)) as progress:
         result = analysis.run(world, settings, progress)
@@ -112,5 +111,5 @@ def _write(folder: ResultFolder, result: Exploration, settings: RunSettings) -> 
         figures.save(folder, first_reach=figures.first_reach_steps(result.first_reach))
         ours["first_reach"] = {name: found.numbers for name, found in result.first_reach.items()}
     folder.summary["ours"] = ours
-    folder.write("report.html", as_bytes(page.explore_page(folder.path, folder.summary)))
+    folder.write("report.html", as_bytes(page.result_page(folder.path, folder.summary)))
     folder.save()  # last: from now on the result counts as finished

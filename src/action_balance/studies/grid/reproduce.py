@@ -68,5 +68,5 @@ def _run(name: str, settings: GridSettings, folder: ResultFolder, console: Conso
     folder.summary["ours"][name] = numbers
     seconds = round(time.perf_counter() - began, 3)
     folder.summary["timings"][name] = {"seconds": seconds, "simulated_steps": steps}
-    folder.write("report.html", as_bytes(page.grid_page(folder.path, folder.summary)))
+    folder.write("report.html", as_bytes(page.result_page(folder.path, folder.summary)))
     folder.save()  # last: from now on the part counts as finished
