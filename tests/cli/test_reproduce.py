@@ -18,7 +18,7 @@ import pytest
 from command import call
 
 from action_balance.studies.grid import page
-from action_balance.studies.grid.conclusion import conclusion
+from action_balance.studies.grid.verdict import conclusion
 
 # Small, and as few compiled programs as possible: the corridor has a size of its own.
 SMALL = ("--runs", "6", "--size", "6", "--episode-steps", "100", "--episodes", "3", "--goals", "3,3", "5,0")

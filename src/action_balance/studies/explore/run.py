@@ -100,15 +100,15 @@ def _plus_minus(estimate: Estimate, digits: int) -> str:
 
 def _write(folder: ResultFolder, result: Exploration, settings: RunSettings) -> None:
     from action_balance.studies.explore import page
-    from action_balance.studies.grid import coverage, figures, first_reach, trace_file
+    from action_balance.studies.grid import coverage, first_reach, trace_file
 
     coverage.write(folder, result.coverage)
     world = parse_map(folder.summary["map"], settings.episode_steps)
-    trace_file.write(folder, "map", world, {name: one.first for name, one in result.coverage.methods.items()})
+    trace_file.write(folder, "map", world, result.coverage.methods)
     ours = {"coverage": result.coverage.numbers}
     if result.first_reach:
         first_reach.write(folder, "reach.csv", result.first_reach)
-        figures.save(folder, first_reach=figures.first_reach_steps(result.first_reach))
+        first_reach.save_figures(folder, first_reach=first_reach.first_reach_steps(result.first_reach))
         ours["first_reach"] = {name: found.numbers for name, found in result.first_reach.items()}
     folder.summary["ours"] = ours
     folder.write("report.html", as_bytes(page.result_page(folder.path, folder.summary)))
