@@ -9,7 +9,6 @@ seconds.
 import contextlib
 import json
 import re
-import runpy
 import shlex
 import sys
 import tomllib
@@ -33,7 +32,7 @@ from action_balance.cli.main import parse
 from action_balance.cli.train import Train
 from action_balance.config.agent import AgentConfig
 from action_balance.config.bonuses import bonus_parts
-from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, METHODS, NONE, WITHOUT_NETWORKS
+from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NONE, WITHOUT_NETWORKS
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.runs.folder import RunFolder
@@ -282,31 +281,22 @@ def _documented(config: AgentConfig, states: bool) -> set[str]:
     return {name for name, part in _metrics_table().items() if part != TIMING and WRITES[part](config, states)}
 
 
+def _with_bonus(name: str) -> AgentConfig:
+    """PPO with a bonus, for states, for actions or for both."""
+    intrinsic, action = (name if name in known else NONE for known in (INTRINSIC_BONUSES, ACTION_BONUSES))
+    return replace(small_agent.SMALL, method="ppo", intrinsic=intrinsic, action_bonus=action)
+
+
 AGENTS = {
-    name: replace(small_agent.SMALL, method=name) for name in METHODS if name != "action-balance-rnd-channel"
-}  # which is for images
+    **{name: _with_bonus(name) for name in sorted({*INTRINSIC_BONUSES, *ACTION_BONUSES})},
+    **{name: replace(small_agent.SMALL, method=name) for name in ("random", "epsilon-greedy", "action-balance-hash")},
+    "normalised returns": replace(small_agent.SMALL, ppo=replace(small_agent.SMALL.ppo, normalize_returns=True)),
+}
 
 
-@pytest.mark.parametrize("method", AGENTS)
-def test_the_table_of_metrics_has_the_metrics_of_every_method(method: str) -> None:
-    _check_metrics(AGENTS[method])
-
-
-@pytest.mark.parametrize("method", [name for name, config in AGENTS.items() if config.balances])
-def test_the_table_of_metrics_has_the_metrics_of_a_coefficient_that_adapts(method: str) -> None:
-    bonus = replace(AGENTS[method].bonus, action_coef="auto")
-    _check_metrics(replace(AGENTS[method], bonus=bonus))
-
-
-@pytest.mark.parametrize("bonus", sorted({*INTRINSIC_BONUSES, *ACTION_BONUSES}))
-def test_the_table_of_metrics_has_the_metrics_of_every_bonus(bonus: str) -> None:
-    intrinsic, action = (bonus if bonus in known else NONE for known in (INTRINSIC_BONUSES, ACTION_BONUSES))
-    _check_metrics(replace(small_agent.SMALL, method="ppo", intrinsic=intrinsic, action_bonus=action))
-
-
-def test_the_table_of_metrics_has_the_metrics_of_normalised_returns() -> None:
-    ppo = replace(small_agent.SMALL.ppo, normalize_returns=True)
-    _check_metrics(replace(small_agent.SMALL, method="ppo", ppo=ppo))
+@pytest.mark.parametrize("agent", AGENTS)
+def test_the_table_of_metrics_has_the_metrics_of(agent: str) -> None:
+    _check_metrics(AGENTS[agent])
 
 
 def _check_metrics(config: AgentConfig) -> None:
@@ -319,43 +309,19 @@ def _check_metrics(config: AgentConfig) -> None:
     assert _documented(config, states=True) == {"update", "seed", "steps", *written}
 
 
-@pytest.mark.parametrize(
-    ("page", "out", "states"), [("metrics", "runs/metrics", True), ("environment", "runs/lock", False)]
-)
+@pytest.mark.parametrize(("page", "out", "states"), [("start", "first", True), ("howto/environment", "lock", False)])
 def test_the_table_of_metrics_has_everything_that_a_run_writes(
     page: str, out: str, states: bool, done: dict[tuple[str, ...], int]
 ) -> None:
     for name, text in FILES.items():
         Path(name).write_text(text)
-    shown = blocks(ROOT / "docs" / "howto" / f"{page}.md")
-    commands = [words for block in shown if block.language in SHELLS for words in block.commands()]
+    run = Path("runs") / out
+    commands = [words for block in blocks(ROOT / "docs" / f"{page}.md") if block.runs for words in block.commands()]
     with _fast_compiler():
-        _run(next(words for words in commands if words[1] == "train" and out in words), done)
-    rows, timing = ([json.loads(line) for line in (Path(out) / file).read_text().splitlines()] for file in LOGS)
+        _run(next(words for words in commands if words[1] == "train" and str(run) in words), done)
+    rows, timing = ([json.loads(line) for line in (run / file).read_text().splitlines()] for file in LOGS)
     assert all(row.keys() == _documented(AgentConfig(), states) for row in rows)
     documented = {name for name, part in _metrics_table().items() if part == TIMING}
     found = set(timing[0]) - {"update", "steps"}
     assert found <= documented
     assert documented - found <= {"host_memory", "device_memory"}  # which not every system reports
-
-
-def test_own_agent_visits_more_cells_with_action_balance() -> None:
-    example = runpy.run_path(str(ROOT / "examples" / "own_agent.py"))
-    visited_cells = jax.jit(example["visited_cells"])  # one program for both coefficients
-    visited = [sum(int(visited_cells(coef, jax.random.key(seed))) for seed in range(3)) for coef in (0.0, 3.0)]
-    assert visited[1] > 1.2 * visited[0]
-
-
-def test_foreign_agent_finds_the_treasure_with_action_balance_only() -> None:
-    explore = runpy.run_path(str(ROOT / "examples" / "foreign_agent.py"))["explore"]
-    for seed in range(2):
-        (cells, treasures), (more_cells, more_treasures) = explore(0.0, seed), explore(2.0, seed)
-        assert more_cells > 1.2 * cells
-        assert treasures < 10
-        assert more_treasures > 100
-
-
-def test_the_example_map_is_one() -> None:
-    from action_balance.envs.grid.maps import read_map
-
-    assert read_map(ROOT / "examples" / "maps" / "four_rooms.txt").goals.sum() == 1

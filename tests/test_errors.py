@@ -1,11 +1,10 @@
 import errno
 import math
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from action_balance.errors import UserError, WriteError, check_name, check_numbers, flag, nearest
+from action_balance.errors import UserError, WriteError, check_name, check_range, flag, nearest
 
 
 def test_a_known_name_is_returned() -> None:
@@ -44,11 +43,12 @@ def test_only_similar_names_are_near() -> None:
 )
 def test_numbers_out_of_range_name_their_flag(value: float, limits: Any, wanted: str) -> None:
     with pytest.raises(UserError, match=rf"^--learning-rate must be {wanted}, not {value}$"):
-        check_numbers(SimpleNamespace(learning_rate=value), "learning_rate", **limits)
+        check_range("--learning-rate", value, **limits)
 
 
 def test_numbers_in_range_pass() -> None:
-    check_numbers(SimpleNamespace(a=1, b=2), "a", "b", low=1, high=2)
+    check_range("--a", 1, low=1, high=2)
+    check_range("--b", 2, low=1, high=2)
 
 
 def test_a_setting_has_a_flag() -> None:
@@ -57,7 +57,7 @@ def test_a_setting_has_a_flag() -> None:
 
 def test_a_number_with_too_many_digits_is_shortened() -> None:
     with pytest.raises(UserError, match=r"at most 9, not 1.00e\+400$"):
-        check_numbers(SimpleNamespace(a=10**400), "a", high=9)
+        check_range("--a", 10**400, high=9)
 
 
 @pytest.mark.parametrize(

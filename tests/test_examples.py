@@ -1,11 +1,14 @@
-"""The examples in PyTorch: they train, and their marked lines are all that was added."""
+"""The examples: agents explore more with action balance, and the marked lines of PPO are all that was added."""
 
+import runpy
 from pathlib import Path
 from typing import Any
 
+import jax
 import pytest
 
-EXAMPLE = Path(__file__).parents[1] / "examples" / "cleanrl_ppo.py"
+EXAMPLES = Path(__file__).parents[1] / "examples"
+EXAMPLE = EXAMPLES / "cleanrl_ppo.py"
 MARK = "# +"
 
 
@@ -18,7 +21,7 @@ def run(source: str, **settings: Any) -> tuple[list[float], float]:
     return found
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def torch_threads() -> Any:
     torch = pytest.importorskip("torch")
     before = torch.get_num_threads()
@@ -26,15 +29,39 @@ def torch_threads() -> Any:
     torch.set_num_threads(before)
 
 
+@pytest.mark.usefixtures("torch_threads")
 def test_ppo_with_action_balance_and_rnd_learns_from_the_policy_that_acted() -> None:
     returns, drift = run(EXAMPLE.read_text(), updates=3, warmup=3)
     assert len(returns) == 2 * (3 * 16 // 3)  # an episode of this deep sea has three steps
     assert drift < 1e-6
 
 
+@pytest.mark.usefixtures("torch_threads")
 def test_without_the_marked_lines_it_is_plain_ppo() -> None:
     plain = "\n".join(line for line in EXAMPLE.read_text().splitlines() if MARK not in line)
     assert "RND" not in plain.partition('"""\n')[2]
     returns, drift = run(plain, updates=2)
     assert len(returns) == 2 * (2 * 16 // 3)
     assert drift < 1e-6
+
+
+def test_own_agent_visits_more_cells_with_action_balance() -> None:
+    visited_cells = jax.jit(runpy.run_path(str(EXAMPLES / "own_agent.py"))["visited_cells"])
+    without, balanced = (
+        sum(int(visited_cells(coef, jax.random.key(seed))) for seed in range(2)) for coef in (0.0, 3.0)
+    )
+    assert balanced > 1.2 * without
+
+
+def test_foreign_agent_finds_the_treasure_with_action_balance_only() -> None:
+    explore = runpy.run_path(str(EXAMPLES / "foreign_agent.py"))["explore"]
+    (cells, treasures), (more_cells, more_treasures) = explore(0.0, 0), explore(2.0, 0)
+    assert more_cells > 1.2 * cells
+    assert treasures < 10
+    assert more_treasures > 100
+
+
+def test_the_example_map_is_one() -> None:
+    from action_balance.envs.grid.maps import read_map
+
+    assert read_map(EXAMPLES / "maps" / "four_rooms.txt").goals.sum() == 1

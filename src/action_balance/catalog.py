@@ -35,13 +35,13 @@ ABOUT_ENVIRONMENTS = {
 #: The bonuses in a few words.
 ABOUT_BONUSES = {
     "rnd": "error in predicting random features of the next state (RND)",
-    "distillation": "error in predicting random features of each state-action pair, the paper's action bonus",
     "count": "exact counts, where states can be enumerated",
     "hash": "counts of hashed observations",
     "coin-flip": "counts estimated by a network that learns random labels",
     "icm": "error in predicting learned features of the next state (intrinsic curiosity)",
     "ngu": "episodic novelty times RND (Never Give Up)",
     "e3b": "elliptical episodic bonus (E3B)",
+    "distillation": "error in predicting random features of each state-action pair, the paper's action bonus",
     "ucb": "upper confidence bound of every action (UCB1)",
 }
 #: The presets in a few words.
@@ -97,41 +97,27 @@ def gymnasium_ids() -> list[Item]:
 
 def _methods() -> list[Item]:
     return [
-        {
-            "name": name,
-            "about": one.about,
-            "intrinsic": one.intrinsic,
-            "action_bonus": one.action_bonus,
-        }
+        {"name": name, "about": one.about, "intrinsic": one.intrinsic, "action_bonus": one.action_bonus}
         for name, one in METHODS.items()
     ]
 
 
 def _bonuses() -> list[Item]:
-    return [
-        {
-            "name": name,
-            "about": ABOUT_BONUSES.get(name, ""),
-            "intrinsic": name in INTRINSIC_BONUSES,
-            "action_bonus": name in ACTION_BONUSES,
-            "settings": [flag(one.name) for one in fields(BUILT_IN[name])] if name in BUILT_IN else [],
-        }
-        for name in dict.fromkeys([*INTRINSIC_BONUSES, *ACTION_BONUSES])
-    ]
+    found = []
+    for name, about in ABOUT_BONUSES.items():
+        flags = [flag(one.name) for one in fields(BUILT_IN[name])] if name in BUILT_IN else []
+        roles = {"intrinsic": name in INTRINSIC_BONUSES, "action_bonus": name in ACTION_BONUSES}
+        found.append({"name": name, "about": about, **roles, "settings": flags})
+    return found
 
 
 def _presets() -> list[Item]:
-    return [
-        {
-            "name": name,
-            "about": ABOUT_PRESETS.get(name, ""),
-            "method": one.method,
-            "envs": one.envs,
-            "steps": one.steps,
-            "learning_rate": one.ppo.learning_rate,
-        }
-        for name, one in PRESETS.items()
-    ]
+    found = []
+    for name, about in ABOUT_PRESETS.items():
+        one = PRESETS[name]
+        sizes = {"envs": one.envs, "steps": one.steps, "learning_rate": one.ppo.learning_rate}
+        found.append({"name": name, "about": about, "method": one.method, **sizes})
+    return found
 
 
 def _tasks() -> list[Item]:

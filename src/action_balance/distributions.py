@@ -67,7 +67,7 @@ class MultiCategorical:
         return jax.random.randint(key, (count, *self.action_shape), 0, highest)
 
     def sample(self, logits: Float[Array, " A"], noise: Float[Array, " A"]) -> Int[Array, "..."]:
-        """Sample an action with the Gumbel-max trick."""
+        """Sample an action with the Gumbel-max trick, from samples of the standard Gumbel distribution."""
         return self.mode(logits + noise)
 
     def mode(self, logits: Float[Array, " A"]) -> Int[Array, "..."]:
@@ -89,7 +89,7 @@ class MultiCategorical:
         return _sum([one.kl(logits[part], other[part]) for one, part in self._components])
 
     def per_component(self, function: Callable[..., Array], *vectors: Shaped[Array, " A"] | None) -> Float[Array, " A"]:
-        """Apply a function of vectors to each component's part of them, and join the results."""
+        """Apply a function to each component's part of vectors, and join the results. None is passed as it is."""
 
         def cut(vector: Array | None, part: slice) -> Array | None:
             return None if vector is None else vector[part]

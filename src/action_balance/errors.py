@@ -4,9 +4,8 @@ import difflib
 import errno
 import math
 from collections.abc import Collection, Iterable
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from decimal import Decimal
-from numbers import Integral, Real
 from typing import Any
 
 #: Largest whole number that is counted to, in 32 bits.
@@ -82,19 +81,6 @@ def check_name(kind: str, name: str, known: Iterable[str]) -> str:
     some = known if len(known) <= SHOWN else [*known[:SHOWN], f"{len(known) - SHOWN} others"]
     hint = f"did you mean {near}?" if near else f"choose from {', '.join(some)}"
     raise UserError(f"unknown {kind} '{name}': {hint}")
-
-
-def check_numbers(settings: object, *names: str, low: float = 0, high: float = 3e38, above: bool = False) -> None:
-    """Raise a `UserError` that names the flag of a setting that is not finite or not in a range.
-
-    ``above`` excludes ``low`` itself; the default of ``high`` is what a 32-bit number holds.
-    """
-    whole = {one.name for one in fields(settings) if one.type in (int, int | None)} if is_dataclass(settings) else ()
-    for name in names:
-        value = getattr(settings, name)
-        if not isinstance(value, Integral if name in whole else Real):
-            raise UserError(f"{flag(name)} must be a {'whole ' if name in whole else ''}number, not {value!r:.60}")
-        check_range(flag(name), value, low, high, above)
 
 
 def check_range(name: str, value: Any, low: float = 0, high: float = 3e38, above: bool = False) -> None:

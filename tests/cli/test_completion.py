@@ -1,7 +1,6 @@
 """Tab completion in shells."""
 
 import subprocess
-import sys
 
 import pytest
 from command import call
@@ -43,16 +42,9 @@ printf '%s\\n' "${{COMPREPLY[@]}}"
     assert (done.stdout.split(), done.stderr) == (offered, "")
 
 
-@pytest.mark.parametrize("words", [("--print-completion",), ("--print-completion", "bsh")])
-def test_an_unknown_shell_is_one_line(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
-    assert call(*words) == 2
-    error = capsys.readouterr().err
-    assert "bash" in error
-    assert error.count("\n") == 1
-
-
-def test_a_pipe_that_closes_during_the_script_is_no_error() -> None:
-    program = f"{sys.executable} -m action_balance --print-completion bash"
-    shell = ["bash", "-c", f"{program} | head -n 1; exit ${{PIPESTATUS[0]}}"]
-    done = subprocess.run(shell, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (0, "")
+def test_an_unknown_shell_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    for words in (("--print-completion",), ("--print-completion", "bsh")):
+        assert call(*words) == 2
+        error = capsys.readouterr().err
+        assert "bash" in error
+        assert error.count("\n") == 1

@@ -52,9 +52,7 @@ def test_mistakes_are_one_line(
     assert all(hint in error for hint in hints), error
 
 
-@pytest.mark.parametrize(
-    "odd", ["a\nb", "\x1b[31m", "tr[/x]", "x [lr=0.1]", "\udcff", "y" * 300, "z" * 100_000, "../" * 2000]
-)
+@pytest.mark.parametrize("odd", ["a\nb", "\x1b[31m", "tr[/x]", "\udcff", "y" * 300, "z" * 100_000])
 @pytest.mark.parametrize(
     "command", ["resume {}", "evaluate {}", "view {}", "compare {}", "train --config {}", "{}", "explore {}"]
 )
@@ -73,36 +71,26 @@ def test_a_pipe_that_closes_during_the_help_is_no_error() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-@pytest.mark.parametrize("error", [MemoryError(), JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating")])
-def test_too_little_memory_is_one_line(
-    error: Exception, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (MemoryError(), "not enough memory"),
+        (JaxRuntimeError("RESOURCE_EXHAUSTED: Out of memory allocating"), "not enough memory"),
+        (JaxRuntimeError("INTERNAL: the driver\nhas failed"), "INTERNAL: the driver has failed"),
+        (
+            WriteError("cannot write a: Read-only file system", OSError(errno.EROFS, "Read-only file system")),
+            "a: Read-only file system; make the file system writable, then run the same command again\n",
+        ),
+    ],
+)
+def test_what_the_machine_refuses_is_one_line(
+    error: Exception, says: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def fail(*_: object) -> None:
         raise error
 
     monkeypatch.setattr(Resume, "load", lambda _: fail)
-    assert "not enough memory" in refused("resume", "somewhere", capsys=capsys)
-
-
-def test_other_errors_of_the_compiler_are_one_line(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(*_: object) -> None:
-        raise JaxRuntimeError("INTERNAL: the driver\nhas failed")
-
-    monkeypatch.setattr(Resume, "load", lambda _: fail)
-    assert "INTERNAL: the driver has failed" in refused("resume", "somewhere", capsys=capsys)
-
-
-def test_a_disk_that_cannot_be_written_to_names_what_to_do(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def fail(*_: object) -> None:
-        raise WriteError("cannot write a: Read-only file system", OSError(errno.EROFS, "Read-only file system"))
-
-    monkeypatch.setattr(Resume, "load", lambda _: fail)
-    error = refused("resume", "somewhere", capsys=capsys)
-    assert error.endswith("a: Read-only file system; make the file system writable, then run the same command again\n")
+    assert says in refused("resume", "somewhere", capsys=capsys)
 
 
 def test_code_of_others_that_ends_python_is_one_line(

@@ -1,6 +1,6 @@
 """``train``: where its settings come from."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -41,11 +41,9 @@ def test_flags_set_the_environment_the_agent_and_the_run() -> None:
     assert (config.settings.seed, config.settings.seeds, config.out, config.overwrite) == (3, 2, Path("x"), True)
 
 
-@pytest.mark.parametrize(
-    "words", [("--size", "7", "open"), ("open", "--size", "7"), ("--size=7", "--seed", "0", "open")]
-)
-def test_the_environment_may_stand_anywhere(words: tuple[str, ...]) -> None:
-    assert train(*words).settings == train("open", "--size", "7").settings
+def test_the_environment_may_stand_anywhere() -> None:
+    for words in (("--size", "7", "open"), ("--size=7", "--seed", "0", "open")):
+        assert train(*words).settings == train("open", "--size", "7").settings
 
 
 def test_gymnasium_environments_have_arguments_and_wrappers() -> None:
@@ -59,11 +57,8 @@ def test_gymnasium_environments_have_arguments_and_wrappers() -> None:
     ("words", "need"),
     [
         (("--method", "ppo", "--bonus-hidden", "9"), "--bonus-hidden needs a bonus with networks"),
-        (("--method", "ppo", "--update-proportion", "0.5"), "--update-proportion needs a bonus with networks"),
-        (("--method", "count", "--bonus-outputs", "9"), "--bonus-outputs needs a bonus with networks"),
         (("--intrinsic", "hash", "--action-bonus", "ucb", "--bonus-hidden", "9"), "--bonus-hidden needs a bonus with"),
         (("--method", "action-balance", "--gamma-int", "0.9"), "--gamma-int needs a next-state bonus"),
-        (("--intrinsic", "none", "--intrinsic-coef", "2"), "--intrinsic-coef needs a next-state bonus"),
     ],
 )
 def test_flags_without_effect_are_errors(words: tuple[str, ...], need: str) -> None:
@@ -73,10 +68,8 @@ def test_flags_without_effect_are_errors(words: tuple[str, ...], need: str) -> N
 
 def test_a_preset_may_have_settings_that_the_method_does_not_use() -> None:
     assert train("open", "--preset", "atari-paper", "--method", "ppo").settings.agent.bonus.update_proportion == 0.25
-    assert (
-        train("open", "--method", "ppo", "--intrinsic", "rnd", "--bonus-hidden", "9").settings.agent.net.bonus_hidden
-        == 9
-    )
+    with_rnd = train("open", "--method", "ppo", "--intrinsic", "rnd", "--bonus-hidden", "9")
+    assert with_rnd.settings.agent.net.bonus_hidden == 9
 
 
 def test_a_memory_works_with_a_preset_whose_minibatches_are_samples() -> None:
@@ -95,12 +88,7 @@ def test_flags_override_the_settings_of_an_earlier_run(tmp_path: Path) -> None:
     for path in (tmp_path, tmp_path / "config.json"):
         assert train("--config", str(path)).settings == earlier
     changed = train("--config", str(tmp_path), "--seeds", "5", "--checkpoint-every", "none").settings
-    assert (changed.seeds, changed.checkpoint_every, changed.agent, changed.env) == (
-        5,
-        None,
-        earlier.agent,
-        earlier.env,
-    )
+    assert changed == replace(earlier, seeds=5, checkpoint_every=None)
 
 
 def test_an_earlier_run_can_be_repeated_in_another_environment(tmp_path: Path) -> None:
@@ -115,16 +103,11 @@ def test_an_earlier_run_can_be_repeated_in_another_environment(tmp_path: Path) -
     ("words", "hints"),
     [
         ((), ("needs ENV", "action-balance train --help")),
-        (("--seed", "3"), ("needs ENV",)),
         (("opn",), ("did you mean open?",)),
-        (("open", "--preset", "atari-papr"), ("did you mean atari-paper?",)),
-        (("open", "--preset"), ("--preset",)),
         (("open", "--preset", "study", "--config", "x"), ("--preset", "--config", "one of them")),
         (("open", "--config", "nowhere"), ("nowhere",)),
         (("open", "--view", "one-hto"), ("did you mean one-hot?",)),
         (("open", "--env-kwargs", "size=6"), ("--env-kwargs", "gym:")),
-        (("gym:CartPole-v1", "--view", "one-hot"), ("--view",)),
-        (("open", "--rollout-step", "3"), ("did you mean --rollout-steps?",)),
         (("--unknown", "3", "open"), ("unknown option --unknown",)),
         (("open", "--action-coef", "atuo"), ("--action-coef takes a number, auto or none, not 'atuo'",)),
         (("open", "--target-kl", "0.1"), ("--target-kl needs --action-coef auto: leave it out, or add",)),
@@ -134,11 +117,8 @@ def test_an_earlier_run_can_be_repeated_in_another_environment(tmp_path: Path) -
         (("open", "--action-coef", "auto", "--action-coef-end", "1"), ("leave out --action-coef-end",)),
         (("open", "--action-bonus", "ucb", "--counter", "hsh", "--coins", "3"), ("--counter", "did you mean hash?")),
         (("open", "--action-bonus", "ucb", "--counter", "hash", "--coins", "3"), ("--coins", "--counter coin-flip")),
-        (("open", "--action-bonus", "hash", "--coins", "3"), ("--coins", "--action-bonus coin-flip")),
         (("open", "--coins", "3"), ("--coins", "--intrinsic coin-flip")),
         (("open", "--intrinsic", "icm", "--features", "4"), ("open has no images: leave out --features",)),
-        (("open", "--counter", "hash"), ("--counter", "--action-bonus ucb")),
-        (("open", "--steps", "many"), ("--steps takes a whole number, not 'many'",)),
         (("gym:CartPole-v1", "--env-kwargs", "size"), ("--env-kwargs size", "KEY=VALUE")),
     ],
 )
@@ -252,11 +232,6 @@ def test_what_is_typed_replaces_what_a_file_names(tmp_path: Path) -> None:
     assert train("open", "--config", run).settings.env == env_config("open")
 
 
-def test_trust_without_a_config_has_no_effect() -> None:
-    with pytest.raises(UserError, match="--trust needs --config: leave it out, or add --config"):
-        train("open", "--trust")
-
-
 @pytest.mark.usefixtures("own")
 def test_a_bonus_of_ones_own_has_its_flags(tmp_path: Path) -> None:
     words = ("open", "--intrinsic", "own_module:MyBonus")
@@ -285,7 +260,6 @@ def test_a_bonus_of_ones_own_has_its_flags(tmp_path: Path) -> None:
             {"ucb": {"counter": "coin-flip"}, "coin-flip": {"coins": 9}},
         ),
         (("--intrinsic", "icm", "--icm-features", "9"), "icm distillation", {"icm": {"features": 9}}),
-        (("--intrinsic", "ngu", "--ngu-features", "9"), "ngu distillation", {"ngu": {"features": 9}}),
         (("--intrinsic", "e3b", "--ridge", "9"), "e3b distillation", {"e3b": {"ridge": 9.0}}),
     ],
 )

@@ -17,13 +17,10 @@ def test_settings_without_a_cluster_are_refused(settings: dict[str, object]) -> 
         ClusterConfig(**settings)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("address", ["node1", "node1:", ":6379", "node1:port", "node1:70000", ""])
-def test_an_address_has_a_host_and_a_port(address: str) -> None:
-    with pytest.raises(UserError, match="must be HOST:PORT"):
-        ClusterConfig(on="ray", address=address)
-
-
-def test_an_address_of_a_remote_client_is_refused_with_what_to_do() -> None:
+def test_an_address_has_a_host_and_a_port() -> None:
+    for address in ("node1", "node1:", ":6379", "node1:port", "node1:70000", ""):
+        with pytest.raises(UserError, match="must be HOST:PORT"):
+            ClusterConfig(on="ray", address=address)
     with pytest.raises(UserError, match="ray job submit"):
         ClusterConfig(on="ray", address="ray://head:10001")
 
@@ -32,7 +29,6 @@ def test_an_address_of_a_remote_client_is_refused_with_what_to_do() -> None:
     ("settings", "match"),
     [
         ({"cpus_per_run": 0}, "--cpus-per-run must be above 0"),
-        ({"gpus_per_run": -1}, "--gpus-per-run must be 0 or more"),
         ({"gpus_per_run": 1.5}, "at most 1, or a whole number, not 1.5"),
         ({"max_crashes": 0}, "--max-crashes must be 1 or more"),
     ],

@@ -52,12 +52,9 @@ def test_what_is_built_in_or_registered_leads_nowhere(config: dict[str, Any]) ->
         *(
             (gym("gym:Ant-v5", **kwargs), "env.env_kwargs", "open a file or import a module")
             for kwargs in (
-                {"xml_file": "/tmp/ant.xml"},
                 {"xml_file": "~/ant.xml"},
                 {"xml_file": "ant.xml"},
-                {"xml_file": "my-ant.xml"},
                 {"xml_file": "my ant 2.xml.gz "},
-                {"maker": "a-b.c"},
                 {"xml_file": ".\\ant"},
                 {"env_id": "stranger:Env-v0"},
                 {"maker": "os.system"},

@@ -55,19 +55,6 @@ def test_the_row_of_the_action_taken_is_coloured(step: int, taken: int) -> None:
     assert [bool((row < 245).any()) for row in edge] == [row == taken for row in range(4)]
 
 
-def test_after_the_last_step_there_are_no_bars() -> None:
-    panel = Panel(BALANCED).draw(2, NUMBERS)
-    assert [lengths(panel, colour) for colour in (PI, BETA, BONUS)] == [[0] * 4] * 3
-
-
-def test_many_actions_fit() -> None:
-    shares = np.full((1, 18), 1 / 18)
-    story = replace(
-        BALANCED, actions=tuple(map(str, range(18))), taken=np.zeros(1, int), pi=shares, beta=None, bonus=None
-    )
-    assert Panel(story).height <= 630
-
-
 def test_of_an_action_with_components_a_row_of_each_is_coloured() -> None:
     story = replace(BALANCED, taken=np.array([[0, 3], [1, 2]]))
     edge = Panel(story).draw(0, NUMBERS)[ROWS:, : OUT - 4].reshape(4, TALLEST, OUT - 4, 3)[:, 6:-6]

@@ -49,12 +49,3 @@ def test_a_missing_encoder_is_a_one_line_error(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setitem(sys.modules, "av", None)
     with pytest.raises(UserError, match="av is not installed"):
         writer.to_mp4([], 15)
-
-
-def test_a_full_disk_is_a_one_line_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(av, "open", full)
-    with pytest.raises(UserError, match="No space left on device"):
-        writer.to_mp4([frame(RED)], 15)

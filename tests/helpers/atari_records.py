@@ -2,6 +2,7 @@
 
 from math import nan
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,11 +23,11 @@ def record(
 ) -> AtariRecord:
     """A run that ended 100 episodes in each update, so that the returns are their own moving means."""
     values, empty = np.array(returns), np.full(len(returns), nan)
-    arrays = {
+    arrays: dict[str, Any] = {
         "steps": 512.0 * np.arange(1, len(returns) + 1),
         "episodes": np.full(len(returns), 100.0),
         **{"returns": values, "best": values, "entropy_added": empty, "entropy_bonus": empty},
-        "seconds": np.array(2.0),
+        "seconds": 2.0,
     }
     config = training.run(game, method, seed)
-    return AtariRecord(Path(run_name(config)), config, status, {}, arrays | changed)
+    return AtariRecord(Path(run_name(config)), config, status, {}, {}, **arrays | changed)

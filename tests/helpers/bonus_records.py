@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -41,16 +42,17 @@ def record(
     agents = len(first_reward)
     condition = Condition(world, Setup.of(setup))
     reached = np.array(states if states is not None else [5] * agents, np.int32)
-    made = {
+    made: dict[str, Any] = {
         "first_reward": np.array(first_reward, np.int32),
         "score": np.array(score if score is not None else [0.0] * agents, np.float32),
         "steps": np.array([1024, 2048], np.int32),
         "states": np.stack([reached // 2, reached], axis=1),
         "kl": np.array([0.1, 0.2], np.float32) if "+" in setup else np.empty(0, np.float32),
         "coef": np.empty(0, np.float32),
-        "seconds": np.array(1.5),
+        "seconds": 1.5,
     }
-    for kind, one in (comparisons or {}).items():
-        made |= {f"{kind}_{name}": values for name, values in vars(one).items()}
+    compared = {
+        f"{kind}_{name}": values for kind, one in (comparisons or {}).items() for name, values in vars(one).items()
+    }
     config = BonusesSettings(seeds=agents, steps=2048).config(condition)
-    return BonusRecord(Path(condition.name), config, "finished", MADE_BY, made | arrays)
+    return BonusRecord(Path(condition.name), config, "finished", MADE_BY, compared, **made | arrays)

@@ -15,11 +15,11 @@ def record(task: str, method: str, final: Sequence[float], processes: int = 1) -
     """A record of agents that end with these values, and that are half as good half-way."""
     condition, values = Condition(task, method), np.array(final, np.float32)
     config = ExplorationSettings(seeds=len(final), steps=16_384).config(condition)
-    arrays = {
-        "final": values,
-        "steps": np.array([8192, 16_384]),
-        "values": np.stack([values / 2, values], axis=1),
-        "seconds": np.array(1.5),
-        "processes": np.array(processes),
-    }
-    return TaskRecord(Path(condition.name), config, "finished", MADE_BY, arrays)
+    return TaskRecord(
+        *(Path(condition.name), config, "finished", MADE_BY, {}),
+        steps=np.array([8192, 16_384]),
+        values=np.stack([values / 2, values], axis=1),
+        final=values,
+        seconds=1.5,
+        processes=processes,
+    )

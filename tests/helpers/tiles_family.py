@@ -8,25 +8,22 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray
 
 from action_balance.config.env import DeviceEnvConfig
+from action_balance.config.fields import number
 from action_balance.envs.base import Environment, Step
 from action_balance.envs.spec import EnvSpec
-from action_balance.errors import check_numbers
 
 
 @dataclass(frozen=True)
 class Tiles(DeviceEnvConfig):
     """A board of tiles; the last one pays."""
 
-    size: int = 10
+    size: int = number(10, 2, 50)
     """Tiles along a side."""
     episode_steps: int = 30
     """Time limit of an episode."""
 
     label = "board of tiles"
     has_images = True
-
-    def __post_init__(self) -> None:
-        check_numbers(self, "size", low=2, high=50)
 
     def make(self, key: PRNGKeyArray) -> Environment:
         """The board; nothing is random about it."""

@@ -1,7 +1,5 @@
 import io
 import json
-import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +12,6 @@ import optax
 import pytest
 from small_bonus import ACTIONS, OBS, RANDOM, RATE, SHAPE, TAKEN, WIDTH, make, make_rnd
 
-import action_balance
 from action_balance import RND, ActionBalance
 from action_balance.bonuses.distillation import Distillation
 from action_balance.core.balance import balance
@@ -120,7 +117,7 @@ def test_a_pair_learned_often_has_a_lower_error_and_its_rivals_get_higher_logits
     assert (balanced[:, others].min(axis=1) > balanced[:, 2] + 0.3).all()
 
 
-@pytest.mark.parametrize("lead", [(), (1,), (5,), (2, 3)])
+@pytest.mark.parametrize("lead", [(), (2, 3)])
 def test_any_axes_may_come_before_those_of_an_observation(lead: tuple[int, ...]) -> None:
     module = make()
     obs = OBS[: int(np.prod(lead))].reshape(*lead, *SHAPE)
@@ -133,37 +130,6 @@ def test_any_axes_may_come_before_those_of_an_observation(lead: tuple[int, ...])
     assert balanced.dtype == np.float32
     balanced += 1  # the caller's own, not a view of something of JAX
     assert isinstance(module.learn(obs, np.zeros(lead, int)), float)
-
-
-def test_padding_teaches_nothing() -> None:
-    five, eight = make(), make()
-    five.observe(OBS)
-    eight.observe(OBS)
-    # Three of eight samples are copies, which padding would be, too, if it counted.
-    copies = np.concatenate([OBS[:5], np.repeat(OBS[4:5], 3, axis=0)])
-    alone, with_copies = five.learn(OBS[:5], TAKEN[:5]), eight.learn(copies, np.minimum(np.arange(8), 4) % 4)
-    assert alone != pytest.approx(with_copies, rel=1e-3)
-
-
-def test_a_forbidden_action_stays_forbidden() -> None:
-    balanced = make().logits(OBS[0], [0.0, -np.inf, 0.0, 0.0])
-    assert balanced[1] == -np.inf
-    assert np.isfinite(balanced[[0, 2, 3]]).all()
-
-
-def test_coefficient_0_changes_no_logits() -> None:
-    logits = RANDOM.normal(size=(8, ACTIONS)).astype(np.float32)
-    np.testing.assert_array_equal(make(coef=0.0).logits(OBS, logits), logits)
-
-
-def test_the_same_seed_gives_the_same_and_another_does_not() -> None:
-    def run(seed: int) -> np.ndarray:
-        module = make(seed=seed)
-        module.learn(OBS, TAKEN)
-        return module.bonus(OBS)
-
-    np.testing.assert_array_equal(run(3), run(3))
-    assert (run(3) != run(4)).all()
 
 
 def test_other_batch_sizes_settings_and_seeds_compile_nothing_new() -> None:
@@ -201,25 +167,9 @@ def test_gymnasium_spaces_are_known() -> None:
         module.learn(OBS, TAKEN)
 
 
-def test_discrete_observations_are_seen_one_hot() -> None:
-    numbered = Spaces.of(gymnasium.spaces.Discrete(3, start=-1), 2)
-    seen, lead = numbered.observations(np.array([-1, 1]))
-    np.testing.assert_array_equal(seen, [[1, 0, 0], [0, 0, 1]])
-    assert (lead, numbered.seen_shape) == ((2,), (3,))
-    np.testing.assert_array_equal(numbered.observations(0)[0], [[0, 1, 0]])
-    with pytest.raises(UserError, match=r"^obs must be from -1 to 1, not 2$"):
-        numbered.observations([0, 2])
-    with pytest.raises(UserError, match=r"^obs must be integers, not float64: convert with .astype\(int\)$"):
-        numbered.observations(0.5)
-
-
 def test_matrices_are_images_where_convolutions_can_see_them_and_vectors_otherwise() -> None:
-    assert [Spaces.of(shape, 2).images for shape in ((44, 44), (4, 84, 84), (43, 84), (2, 3))] == [
-        True,
-        True,
-        False,
-        False,
-    ]
+    sizes = ((44, 44), (4, 84, 84), (43, 84), (2, 3))
+    assert [Spaces.of(shape, 2).images for shape in sizes] == [True, True, False, False]
     assert Spaces.of((4, 84, 80), 2, "stack").seen_shape == (84, 80)
     spaces = Spaces.of((2, 3), 2)
     assert (spaces.images, spaces.seen_shape) == (False, (6,))
@@ -231,11 +181,7 @@ def test_matrices_are_images_where_convolutions_can_see_them_and_vectors_otherwi
     [
         ((4,), gymnasium.spaces.Box(-1, 1, (2,)), "its actions are continuous.*discretise them"),
         ((4,), 1, "the number of actions is 1, but balancing needs at least two"),
-        ((4,), "two", "action_space two is not supported: use a Gymnasium space or the number of actions"),
-        ((4,), None, "action_space is missing"),
-        (gymnasium.spaces.Dict(a=gymnasium.spaces.Text(2)), 2, "obs_space Dict.* contains no numbers"),
         (4, 2, r"obs_space 4 is not supported: use a Gymnasium space or a shape such as \(4,\)"),
-        ((0,), 2, r"obs_space \(0,\) is not supported"),
         ((64, 64, 64), 2, r"shape \(64, 64, 64\) are ambiguous: choose a layout.* hwc .* chw .* stack .* vector"),
     ],
 )
@@ -252,34 +198,15 @@ def test_an_unknown_space_is_one_line_that_says_what_to_use(obs_space: Any, acti
     ("call", "message"),
     [
         (lambda m: m.bonus(np.zeros((2, 5))), r"obs has shape \(2, 5\), but one observation has \(3,\): pass one"),
-        (lambda m: m.bonus(1.0), r"obs has shape \(\), but one observation has \(3,\)"),
-        (lambda m: m.bonus(np.zeros((0, 3))), "obs is empty: pass at least one"),
         (lambda m: m.bonus([1.0, np.nan, 0.0]), "obs has values that are not finite.*numpy.nan_to_num"),
-        (lambda m: m.observe([1.0, np.inf, 0.0]), "obs has values that are not finite"),
-        (lambda m: m.bonus([1e16, 0.0, 0.0]), r"beyond 1e\+15"),
         (lambda m: m.bonus([[1.0], [1.0, 2.0]]), "obs is not an array of numbers"),
-        (lambda m: m.bonus(["a", "b", "c"]), "obs is an array of <U1, not of numbers: convert it first"),
         (lambda m: m.logits(OBS, np.zeros(4)), r"logits has shape \(4,\), but 4 actions .* need \(8, 4\)"),
-        (lambda m: m.logits(OBS[0], [0, 0, 0, np.nan]), "logits has NaN or infinite values"),
-        (lambda m: m.logits(OBS[0], np.zeros(4), coef=-1), "coef must be from 0 to 1000000, not -1"),
         (lambda m: m.learn(OBS, TAKEN[:7]), r"actions has shape \(7,\), but the observations have \(8,\)"),
-        (lambda m: m.learn(OBS, TAKEN + 1), "actions must be from 0 to 3, not 4"),
-        (lambda m: m.learn(OBS, TAKEN - 1), "actions must be from 0 to 3, not -1"),
         (lambda m: m.learn(OBS, TAKEN / 2), r"actions must be integers, not float64: convert with .astype\(int\)"),
-        (lambda _: make(learning_rate=-1), "learning_rate must be from 0 to 1, not -1"),
         (lambda _: make(coef=np.nan), "coef must be from 0 to 1000000, not nan"),
-        (lambda _: make(width=0), "width must be from 1"),
         (lambda _: make(normalize="l3"), "unknown normalize 'l3': did you mean l2?"),
         (lambda _: make(embedding="channel"), "an action channel is for images"),
-        (
-            lambda _: ActionBalance.create((44, 44), 50, embedding="channel"),
-            "images have too few rows for an action channel of 50 actions: use one-hot",
-        ),
-        (lambda _: make_rnd(gamma=1.5), "gamma must be from 0 to 1, not 1.5"),
-        (lambda _: make_rnd(0), "environments must be from 1"),
         (lambda _: make_rnd(2).reward(OBS[:3]), r"pass \(2,\) for one step or \(T, 2\) for a rollout"),
-        (lambda _: make_rnd(2).reward(OBS[0]), r"pass \(2,\) for one step"),
-        (lambda _: make_rnd(2).learn([np.nan] * 3), "next_obs has values that are not finite"),
     ],
 )
 def test_a_mistake_is_one_line_that_names_the_fix(call: Callable[[ActionBalance], Any], message: str) -> None:
@@ -326,10 +253,6 @@ def test_pixels_are_normalised_by_their_own_statistics(seer: ActionBalance, tmp_
     assert moments["count"] == 2
     np.testing.assert_allclose(moments["mean"], IMAGES[:, 2].mean(axis=0), rtol=1e-5)
     np.testing.assert_allclose(moments["squares"] / 2, IMAGES[:, 2].astype(float).var(axis=0), rtol=1e-4, atol=1e-3)
-
-
-def test_floats_are_seen_as_bytes_are(seer: ActionBalance) -> None:
-    np.testing.assert_allclose(seer.bonus(IMAGES.astype(float)), seer.bonus(IMAGES), rtol=1e-4)
 
 
 def test_images_are_learned(seer: ActionBalance, tmp_path: Path) -> None:
@@ -435,18 +358,12 @@ def changed(path: Path, header_of: Callable[[Any], Any]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("header_of", "message"),
-    [
-        (lambda header: {**header, "settings": {**header["settings"], "width": 17}}, "does not match its settings"),
-        (lambda header: {**header, "settings": {**header["settings"], "gamma": 2}}, "is damaged or was not written by"),
-        (lambda header: {**header, "settings": {**header["settings"], "extra": 2}}, "is damaged or was not written by"),
-        (lambda header: {**header, "settings": 3}, "is damaged or was not written by"),
-        (lambda _: [], "is damaged or was not written by"),
-    ],
+    ("changes", "message"),
+    [({"width": 17}, "does not match its settings"), ({"gamma": 2}, "is damaged or was not written by")],
 )
-def test_settings_that_do_not_fit_are_refused(tmp_path: Path, header_of: Callable[[Any], Any], message: str) -> None:
+def test_settings_that_do_not_fit_are_refused(tmp_path: Path, changes: dict[str, int], message: str) -> None:
     make_rnd().save(tmp_path / "rnd.npz")
-    changed(tmp_path / "rnd.npz", header_of)
+    changed(tmp_path / "rnd.npz", lambda header: {**header, "settings": {**header["settings"], **changes}})
     with pytest.raises(UserError, match=message):
         RND.load(tmp_path / "rnd.npz")
 
@@ -456,7 +373,7 @@ def test_a_damaged_file_is_noticed_wherever_the_damage_is(tmp_path: Path) -> Non
     make_rnd().save(path)
     intact = path.read_bytes()
     unharmed, messages = 0, list[str]()
-    for place in np.linspace(0, len(intact) - 1, 300).astype(int):
+    for place in np.linspace(0, len(intact) - 1, 60).astype(int):
         path.write_bytes(intact[:place] + bytes([intact[place] ^ 0x55]) + intact[place + 1 :])
         try:
             loaded = RND.load(path)
@@ -465,7 +382,7 @@ def test_a_damaged_file_is_noticed_wherever_the_damage_is(tmp_path: Path) -> Non
         else:  # bytes that say nothing, such as a date
             unharmed += 1
             np.testing.assert_array_equal(loaded.bonus(OBS), make_rnd().bonus(OBS))
-    assert unharmed < 60
+    assert unharmed < 12
     assert not any("\n" in message for message in messages)
     for size in (0, 10, len(intact) // 2, len(intact) - 1):
         path.write_bytes(intact[:size])
@@ -480,20 +397,3 @@ def test_a_foreign_file_is_refused_and_never_executed(tmp_path: Path) -> None:
         (tmp_path / "file").write_bytes(content)
         with pytest.raises(UserError, match=r"was not written by action_balance.interop"):
             ActionBalance.load(tmp_path / "file")
-
-
-# --- The package --------------------------------------------------------------
-
-
-def test_the_optimiser_is_imported_only_when_it_is_needed_and_pytorch_never() -> None:
-    code = """
-import sys, action_balance
-print('optax' in sys.modules)
-rnd = action_balance.RND.create((1,), width=1)
-rnd.reward([0.0]), rnd.state_dict()
-print('optax' in sys.modules, 'torch' in sys.modules)
-"""
-    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert ran.stdout.split() == ["False", "True", "False"]
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
-        _ = action_balance.nothing

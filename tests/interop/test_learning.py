@@ -41,19 +41,6 @@ def test_forbidden_actions_have_no_share_of_the_shift(kind: Any) -> None:
     np.testing.assert_array_equal(balanced, np.array([0, -np.inf, 1, 2], np.float32) + shift)
 
 
-@pytest.mark.parametrize(
-    ("mask", "message"),
-    [
-        (np.ones(3, bool), r"mask is bool \(3,\), but must be bool \(4,\): one entry for each action"),
-        (np.ones(4), r"mask is float64 \(4,\)"),
-        (np.zeros(4, bool), "mask forbids all actions for an observation: allow at least one"),
-    ],
-)
-def test_a_mask_that_cannot_be_is_refused(mask: np.ndarray, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        make().shift(OBS[0], mask)
-
-
 def test_one_call_with_epochs_is_as_many_steps_and_counts_every_sample_once() -> None:
     together, apart = make(), make()
     apart.observe(OBS)

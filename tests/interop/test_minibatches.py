@@ -1,7 +1,5 @@
 import numpy as np
-import pytest
 
-from action_balance.errors import UserError
 from action_balance.interop.minibatches import Minibatches
 
 
@@ -36,17 +34,3 @@ def test_the_same_seed_draws_the_same_and_the_next_call_something_else() -> None
     draws = [Minibatches.of(1, 2, 1.0).order(8, 8, seed)[0].tolist() for seed in ((1, 0), (1, 0), (1, 2), (2, 0))]
     assert draws[0] == draws[1]
     assert draws[0] not in draws[2:]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((0, 1, 1.0), "epochs must be from 1"),
-        ((1, 0, 1.0), "minibatches must be from 1"),
-        ((1, 1, 0.0), "update_proportion must be above 0 and at most 1, not 0.0"),
-        ((1, 9, 1.0), "8 samples cannot be split into 9 minibatches: use fewer"),
-    ],
-)
-def test_what_cannot_be_is_refused(arguments: tuple[int, int, float], message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        Minibatches.of(*arguments).order(8, 8, (0, 0))

@@ -20,18 +20,6 @@ def test_labels_are_moved_apart_and_stay_inside() -> None:
     assert drawing.spread(axes, [10, 10, 10], gap=0.1) == pytest.approx([0.8, 0.9, 1.0])
 
 
-def test_a_method_of_a_user_keeps_its_name_and_has_a_colour() -> None:
-    assert drawing.method_name("rnd") == "RND"
-    assert drawing.method_name("my_module:Mine") == "my_module:Mine"
-    assert drawing.method_colour("my_module:Mine") in drawing.THEME
-
-
-def test_unused_places_of_the_last_row_of_panels_stay_empty() -> None:
-    figure, panels = drawing.new_panels("title", 3, (4, 4))
-    assert len(panels) == 3
-    assert [axes.get_visible() for axes in figure.axes] == [True, True, True, False]
-
-
 def test_the_same_figure_gives_the_same_files() -> None:
     def files() -> dict[str, bytes]:
         written: dict[str, bytes] = {}

@@ -1,21 +1,16 @@
-import importlib.util
-import io
 from pathlib import Path
 
 import pytest
 from command import call
 from inline_cluster import InlineCluster
-from rich.console import Console
 from small_run import NET, SMALL
 
 from action_balance.config.agent import AgentConfig
-from action_balance.config.cluster import ClusterConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.studies import seeds
-from action_balance.studies.seeds import seed_jobs, train_seeds
+from action_balance.studies.seeds import seed_jobs
 from action_balance.tracking import TrackConfig
 
 WORDS = ("deep-sea", "--size", "3", "--method", "rnd", *SMALL, *NET)
@@ -56,22 +51,3 @@ def test_the_same_command_trains_what_is_missing(
     assert "1 of 3 runs are finished already" in capsys.readouterr().out
     assert call(*words, "2", "--envs", "8") == 2
     assert "sea-0 contains a run with different settings" in capsys.readouterr().err
-
-
-def test_seeds_that_could_not_be_trained_are_named(tmp_path: Path, cluster: InlineCluster) -> None:
-    cluster.failures["sea-1"] = "no space left"
-    config = TrainConfig(env_config("deep-sea", size=3), AgentConfig(method="random", steps=4096), seeds=2)
-    with pytest.raises(UserError, match="could not train sea-1, as said above"):
-        train_seeds(
-            config, tmp_path / "sea", False, TrackConfig(), ClusterConfig(on="ray"), Console(file=io.StringIO())
-        )
-    assert cluster.trained == ["sea-0"]
-
-
-def test_without_the_extra_one_line_says_what_to_install(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
-    assert call("train", *WORDS, "--on", "ray", "--out", str(tmp_path / "sea")) == 2
-    assert "ray is not installed, but --on ray needs it: pip install" in capsys.readouterr().err
-    assert not list(tmp_path.iterdir())

@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from action_balance.studies import statistics
 from action_balance.studies.statistics import Estimate
@@ -71,10 +70,6 @@ def test_difference_has_welchs_interval() -> None:
     assert estimate.high + 3 == pytest.approx(2.4590 * 2.5**0.5, rel=1e-3)
 
 
-def test_difference_of_equal_constants_is_zero() -> None:
-    assert statistics.difference(np.ones(5), np.ones(5)) == Estimate(0, 0, 0)
-
-
 def test_ratio_of_means_averages_rows_before_dividing() -> None:
     estimate = statistics.ratio_of_means(np.array([[2, 4] * 3, [6, 8] * 3]), np.array([[1, 3] * 3, [1, 3] * 3]))
     assert estimate.value == 5 / 2
@@ -84,10 +79,10 @@ def test_ratio_of_means_averages_rows_before_dividing() -> None:
 def test_ratio_interval_covers_the_truth_in_about_95_percent_of_cases() -> None:
     generator = np.random.default_rng(0)
     hits = 0
-    for _ in range(200):
+    for _ in range(40):
         estimate = statistics.ratio_of_means(generator.exponential(3, 60), generator.exponential(2, 60))
         hits += estimate.low <= 1.5 <= estimate.high
-    assert 178 <= hits <= 199  # 0.95 of 200, give or take four standard deviations
+    assert 33 <= hits <= 40  # 0.95 of 40, give or take four standard deviations
 
 
 def test_agreement_counts_the_noise_of_both_sides() -> None:
@@ -123,11 +118,6 @@ def test_iqm_is_the_mean_of_the_middle_half(values: list[float], expected: float
     assert statistics.pooled_iqm([np.array(values)]).value == pytest.approx(expected, rel=1e-12)
 
 
-def test_iqm_is_scipys_trimmed_mean_where_quarters_are_whole() -> None:
-    samples = np.random.default_rng(0).normal(size=(20, 5))
-    assert iqm(samples) == pytest.approx(stats.trim_mean(samples, 0.25, axis=0), rel=1e-12)
-
-
 def test_iqm_band_is_that_of_resamples_written_out() -> None:
     samples = np.random.default_rng(1).normal(size=(6, 3))
     times = np.rint(6 * statistics.resample_weights(6, seed=0)).astype(int)
@@ -148,10 +138,6 @@ def test_iqm_of_equal_values_has_no_width_and_of_one_run_no_interval() -> None:
     assert np.isnan([alone_in_one_environment.low, alone_in_one_environment.high]).all()
 
 
-def test_iqm_band_of_no_time_point_is_empty() -> None:
-    assert [len(part) for part in statistics.iqm_band([np.empty((3, 0))])] == [0, 0, 0]
-
-
 def test_iqm_bootstrap_draws_within_each_environment() -> None:
     # each environment has one value: drawn within them, half of the pool is always 0 and half 10
     within = statistics.pooled_iqm([np.zeros(6), np.full(6, 10.0)])
@@ -166,12 +152,6 @@ def test_iqm_bootstrap_draws_within_each_environment() -> None:
 def test_environments_with_more_runs_weigh_the_same() -> None:
     # half of the weight is on 0 and half on 10, although there are three times as many zeros
     assert statistics.pooled_iqm([np.zeros(6), np.full(2, 10.0)]).value == pytest.approx(5)
-
-
-def test_iqm_band_is_deterministic() -> None:
-    samples = np.random.default_rng(0).normal(size=(20, 50))
-    once, again = (statistics.iqm_band([samples]) for _ in range(2))
-    assert all(np.array_equal(a, b) for a, b in zip(once, again, strict=True))
 
 
 def test_probability_of_improvement_counts_pairs_and_halves_ties() -> None:
@@ -221,12 +201,6 @@ def test_json_has_no_nan_and_no_infinity() -> None:
     assert statistics.to_data(None) is None
     alone = statistics.to_data(statistics.mean(np.array([7.0])))
     assert alone == {"value": 7, "low": None, "high": None}
-
-
-def test_an_estimate_is_described_with_its_interval_where_it_has_one() -> None:
-    assert statistics.describe({"value": 1.234, "low": 1.1, "high": 1.4}) == "1.23 [1.10, 1.40]"
-    assert statistics.describe({"value": 1.234, "low": None, "high": None}, 1) == "1.2"
-    assert statistics.describe(None) is None
 
 
 def test_half_widths_of_independent_means_add_like_sides_of_a_right_angle() -> None:

@@ -1,8 +1,6 @@
 """``list``: tables on a terminal, plain lines in a pipe, and JSON."""
 
 import json
-import subprocess
-import sys
 
 import pytest
 from command import call
@@ -42,23 +40,3 @@ def test_a_terminal_gets_tables_with_the_games_of_the_paper_and_a_task_of_each_l
     assert "craftax:Craftax-Classic-Symbolic-v1" in shown
     assert f"{len(catalog('tasks')) - 4} more: action-balance list tasks" in shown
     assert f"{len(catalog('games')) - 6} more: action-balance list games" in shown
-
-
-@pytest.mark.parametrize(
-    ("words", "hint"),
-    [
-        (("method",), "did you mean methods?"),
-        (("games", "pong"), "does not take 'pong'"),
-        (("games", "--gym"), "--gym applies only to environments"),
-    ],
-)
-def test_mistakes_are_one_line(words: tuple[str, ...], hint: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("list", *words) == 2
-    error = capsys.readouterr().err
-    assert hint in error
-    assert error.count("\n") == 1
-
-
-def test_it_imports_no_jax() -> None:
-    program = "import sys\nfrom action_balance.cli.main import main\nmain(['list'])\nassert 'jax' not in sys.modules"
-    subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)

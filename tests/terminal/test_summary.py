@@ -11,7 +11,7 @@ from action_balance.config.train import TrainConfig
 from action_balance.runs.metrics import TENSORBOARD
 from action_balance.runs.rows import METRICS
 from action_balance.terminal import summary
-from action_balance.terminal.summary import describe_finals, final_return, next_commands, score, start_lines
+from action_balance.terminal.summary import describe_finals, final_return, next_commands, start_lines
 
 
 def settings(*words: str) -> TrainConfig:
@@ -55,7 +55,3 @@ def test_seeds_without_an_episode_are_not_counted() -> None:
     assert describe_finals([math.nan, 2.0, 4.0]).startswith("return 3, mean of 2 of 3 seeds (2 to 4)")
     assert describe_finals([math.nan]) == "no episode has ended"
     assert describe_finals([0.5]).startswith("return 0.5, over")
-
-
-def test_scores_keep_all_digits_before_the_point() -> None:
-    assert [score(value) for value in (0.12345, -21.0, 123456.7, math.nan)] == ["0.123", "-21", "123,457", "-"]

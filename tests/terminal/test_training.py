@@ -1,7 +1,6 @@
 import math
 from io import StringIO
 
-import pytest
 from rich.console import Console
 
 from action_balance.cli.main import parse
@@ -37,15 +36,3 @@ def test_a_game_shows_its_best_return() -> None:
 
 def test_steps_are_those_of_one_seed() -> None:
     assert "1,024 steps per seed, " in lines("open", Progress(2, 2048, 1.0, 1.0, 7.0), seeds="2")[-1]
-
-
-@pytest.mark.parametrize("environment", ["open", "atari:pitfall"])
-def test_on_a_terminal_there_is_a_bar(environment: str) -> None:
-    command = parse(["train", environment, "--steps", "2048"])
-    assert isinstance(command, Train)
-    screen = StringIO()
-    console = Console(file=screen, width=120, force_terminal=True)
-    with training_progress(console, command.settings) as report:
-        report(Progress(2, 2048, 1.0, 1.0, 7.0, 0.25))
-    assert "compiling" in screen.getvalue()
-    assert "2,048 steps" in screen.getvalue()

@@ -66,7 +66,7 @@ _Picked = tuple[Samples, Transitions, Totals, Float[Array, "..."]]
 def pick(
     batch: UpdateBatch, number: Int[Array, ""], config: AgentConfig, part: Int[Array, ""] | int = 0, parts: int = 1
 ) -> tuple[Samples, Transitions, Totals]:
-    """A minibatch, or one of its parts."""
+    """A minibatch, or one of its parts: some environments with all their steps, or some of the shuffled samples."""
     choose = _whole_environments if config.minibatch_of == "environments" else _shuffled
     samples, transitions, totals, whole = choose(batch, number, config, part, parts)
     if config.ppo.normalize_advantages:
@@ -112,7 +112,7 @@ def _shuffled(batch: UpdateBatch, number: Array, config: AgentConfig, part: Arra
 
 
 def chosen_steps(key: PRNGKeyArray, steps: int, envs: int, config: AgentConfig) -> Int[Array, "..."]:
-    """The steps that bonuses learn from: the same number of each environment, at random.
+    """The steps that bonuses learn from, (P, envs): the same number of each environment, at random; (T,) if all are.
 
     RND drops every sample with the same probability instead; here the number of dropped samples is fixed, so that
     nothing has to be computed for them.

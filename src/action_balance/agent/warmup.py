@@ -32,7 +32,8 @@ def warm_up(
     scan: Callable[..., Any] = jax.lax.scan,
     update: Callable[[Any, Any], RunningMeanStd] = lambda stats, frames: stats.update(frames),
 ) -> RunningMeanStd:
-    """Update statistics with every frame that random steps reach, also those that end an episode."""
+    """Update statistics with every frame that random steps reach, also those that end an episode; on the host, with
+    `loop` in place of the scan."""
 
     def observe(carry: tuple[Any, RunningMeanStd], draw: Any) -> tuple[tuple[Any, RunningMeanStd], None]:
         env_state, stats = carry

@@ -66,7 +66,7 @@ def simhash(frame: Real[Array, " *f"], projections: Projections, clip: float) ->
 
 
 def cell(frame: Real[Array, " *f"], rows: int, columns: int, levels: int, white: float) -> UInt32[Array, " K"]:
-    """The cell of an image: its grey values, averaged over rows x columns areas, in a few levels."""
+    """The cell of an image: its grey values, 0 to ``white``, averaged over rows x columns areas, in a few levels."""
     values = frame.astype(jnp.float32)
     sums = values.sum(axis=-1) if values.ndim == 3 else values
     high, wide = sums.shape

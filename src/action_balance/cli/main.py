@@ -126,20 +126,15 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _run(command: Command) -> None:
-    if command.is_light:
-        from action_balance.terminal.console import OutputConsole
+    from action_balance.terminal.console import OutputConsole
 
+    if command.is_light:
         command.load()(OutputConsole())
         return
-    _prepare_and_run(command)
-
-
-def _prepare_and_run(command: Command) -> None:
     from action_balance.config.registry import describe_error
     from action_balance.core.program_cache import use_program_cache
     from action_balance.engines.device.devices import use_all_cores
     from action_balance.plots.settings import ignore_settings_here
-    from action_balance.terminal.console import OutputConsole
 
     ignore_settings_here()
     use_all_cores()

@@ -13,7 +13,6 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
-from action_balance.arguments import as_whole
 from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
 from action_balance.config.families import FAMILIES, built_in
 from action_balance.config.trust import is_standard
@@ -128,9 +127,6 @@ def env_config(name: str, **settings: Any) -> EnvConfig:
         if setting not in known:
             hint = f"its settings are {', '.join(map(flag, known))}" if known else "leave it out"
             raise UserError(f"{family.with_article()} has no {flag(setting)}: {hint}")
-    for field in fields(family):
-        if field.type is int and field.name in settings:
-            as_whole(flag(field.name), settings[field.name])
     return family(name, **settings)
 
 

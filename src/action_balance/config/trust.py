@@ -18,22 +18,16 @@ from action_balance.files import Data
 
 #: The beginning of names of Gymnasium environments: an id follows, or a module and something in it.
 GYM = "gym:"
-
 #: The beginnings of names after which a module may follow, and something in it.
 WITH_MODULES = (GYM, "gymnax:")
-
 #: The settings that name an environment: a family of a user, or what ``gym:`` or ``gymnax:`` leads to.
 FAMILY, NAME = "env.family", "env.name"
-
 #: The settings of a Gymnasium environment that a function of the user takes the place of, by their place in a config.
 OF_GYMNASIUM = (NAME, "env.wrapper", "env.env_kwargs")
-
 #: Modules of environment libraries whose wrappers need an environment only, and do nothing but wrap it.
 WRAPPERS = ("gymnasium.wrappers", "minigrid.wrappers")
-
 #: Text that an environment may take for a file, a module or something in a module: ``a/b``, ``~``, ``a:b``, ``a.b``.
 _LEADS_ELSEWHERE = re.compile(r"[:/\\~]|^\s*\.|\.[^\W\d]\w*\s*$")
-
 #: How to allow what a file names.
 ADVICE = "add --trust (in Python: trust=True) if this is your own run or you trust its author"
 
@@ -42,14 +36,10 @@ ADVICE = "add --trust (in Python: trust=True) if this is your own run or you tru
 class Named:
     """What one setting of a config leads to."""
 
-    setting: str
-    """The setting, by its place in the config, e.g. ``env.wrapper``."""
-    name: str
-    """What it names."""
-    label: str
-    """The same, in a sentence."""
-    does: str
-    """What using it would do."""
+    setting: str  # by its place in the config, e.g. env.wrapper
+    name: str  # what it names
+    label: str  # the same, in a sentence
+    does: str  # what using it would do
 
     @property
     def option(self) -> str:

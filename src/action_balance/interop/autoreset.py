@@ -3,12 +3,13 @@
 Axes: N environments.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from action_balance.errors import UserError
-from action_balance.interop.tensors import like, to_numpy
+from action_balance.interop.tensors import like, mapped, to_numpy
 
 #: Gymnasium's ways to begin an episode after another, by the value of ``AutoresetMode``.
 _SAME_STEP, _NEXT_STEP, _DISABLED = "SameStep", "NextStep", "Disabled"
@@ -71,7 +72,8 @@ class Reached:
         if self._mode != _SAME_STEP or not over.any():
             return next_obs, valid
         places = np.flatnonzero(over).tolist()
-        return _placed(next_obs, places, [_final(infos, place) for place in places]), valid
+        finals = [_final(infos, place) for place in places]
+        return mapped(lambda part, *others: _placed(part, places, others), next_obs, *finals), valid
 
 
 def _final(infos: Any, place: int) -> Any:
@@ -88,12 +90,8 @@ def _final(infos: Any, place: int) -> Any:
     return found
 
 
-def _placed(obs: Any, places: list[int], finals: list[Any]) -> Any:
-    """A copy of the observations with others at some places."""
-    if isinstance(obs, dict):
-        return {name: _placed(part, places, [final[name] for final in finals]) for name, part in obs.items()}
-    if isinstance(obs, tuple):
-        return tuple(_placed(part, places, [final[i] for final in finals]) for i, part in enumerate(obs))
+def _placed(obs: Any, places: list[int], finals: Sequence[Any]) -> Any:
+    """A copy of an array of observations with others at some places."""
     changed = np.array(to_numpy(obs))
     changed[places] = [to_numpy(final) for final in finals]
     return like(changed, obs)

@@ -4,6 +4,7 @@ Episodes are deterministic: a seed given to ``reset`` has no effect. Axes: N env
 """
 
 import operator
+from collections.abc import Callable
 from typing import Any, SupportsIndex
 
 import numpy as np
@@ -39,14 +40,12 @@ class GymWorld(Env[np.ndarray, SupportsIndex]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin an episode."""
         super().reset(seed=seed, options=options)
         self._state, self._time, self._ended = self.world.start, 0, False
         self._trail = [self._state]
         return self.world.observe(self._state), {}
 
     def step(self, action: SupportsIndex) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Take one step."""
         chosen = operator.index(action)
         if not 0 <= chosen < self.world.actions:
             raise InvalidAction(f"action must be from 0 to {self.world.actions - 1}, not {chosen}")
@@ -58,7 +57,6 @@ class GymWorld(Env[np.ndarray, SupportsIndex]):
         return self.world.observe(self._state), float(reward), bool(terminated), bool(truncated), {}
 
     def render(self) -> Any:
-        """A picture of the world in RGB."""
         if self.render_mode is None:
             logger.warn('nothing to render: create the environment with render_mode="rgb_array"')
             return None
@@ -154,7 +152,6 @@ class VectorWorld(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return self.world.observe(self._state), {}
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Take one step in every environment."""
         if not self._begun:
             raise ResetNeeded("no episode is running: call reset() before step()")
         actions = np.asarray(actions)
@@ -190,7 +187,6 @@ class VectorWorld(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             self._seen[which, self.world.start] = 0
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """A picture of every environment."""
         if self.render_mode is None:
             logger.warn('nothing to render: create the environments with render_mode="rgb_array"')
             return None
@@ -200,16 +196,12 @@ class VectorWorld(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return tuple(picture(self.world.map, int(at), age) for at, age in zip(self._shown, ages, strict=True))
 
 
-def grid_vector(num_envs: int = 1, render_mode: str | None = None, **options: Any) -> VectorWorld:
-    """N of ``ActionBalance/Grid-v0``."""
-    return VectorWorld(transitions.grid(**options), num_envs, render_mode)
+def _vector(make: Callable[..., Transitions]) -> Callable[..., VectorWorld]:
+    def vector(num_envs: int = 1, render_mode: str | None = None, **options: Any) -> VectorWorld:
+        return VectorWorld(make(**options), num_envs, render_mode)
+
+    return vector
 
 
-def corridor_vector(num_envs: int = 1, render_mode: str | None = None, **options: Any) -> VectorWorld:
-    """N of ``ActionBalance/Corridor-v0``."""
-    return VectorWorld(transitions.corridor(**options), num_envs, render_mode)
-
-
-def deep_sea_vector(num_envs: int = 1, render_mode: str | None = None, **options: Any) -> VectorWorld:
-    """N of ``ActionBalance/DeepSea-v0``, all with the same actions."""
-    return VectorWorld(transitions.deep_sea(**options), num_envs, render_mode)
+grid_vector, corridor_vector = _vector(transitions.grid), _vector(transitions.corridor)
+deep_sea_vector = _vector(transitions.deep_sea)

@@ -14,6 +14,7 @@ from action_balance.files import missing
 from action_balance.interop.autoreset import Reached
 from action_balance.interop.bonuses import RND
 from action_balance.interop.settings import check_number
+from action_balance.interop.tensors import mapped, stacked
 
 try:
     from gymnasium.spaces import Discrete, MultiDiscrete
@@ -84,15 +85,7 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
         self._valid: list[np.ndarray] = []
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Reset the environments; the first time, after the warm-up.
-
-        Args:
-            seed: As for the environment.
-            options: As for the environment; with ``reset_mask``, only some are reset.
-
-        Returns:
-            Observations and infos.
-        """
+        """Reset the environments; the first time, after the warm-up."""
         if self._warmup:
             self._warm_up(seed, options)
         if not (options and "reset_mask" in options):
@@ -100,21 +93,14 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
         return self.env.reset(seed=seed, options=options)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Step the environments, and add intrinsic rewards.
-
-        Args:
-            actions: As for the environment.
-
-        Returns:
-            What the environment returns, with the intrinsic rewards.
-        """
+        """Step the environments, and add intrinsic rewards."""
         obs, reward, terminated, truncated, info = self.env.step(actions)
         reached, valid = self._reached(obs, np.logical_or(terminated, truncated), info)
         if isinstance(self.bonus, RND):
             intrinsic = self.bonus.reward(reached, valid=valid)
         else:
             intrinsic = np.where(valid, self.bonus.reward(reached), 0)
-        self._seen.append(_copied(reached))
+        self._seen.append(mapped(np.array, reached))  # which the environment may change
         self._valid.append(valid)
         if self._learn_every is not None and len(self._seen) >= self._learn_every:
             self.learn()
@@ -130,7 +116,6 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
         self._seen, self._valid = [], []
 
     def _warm_up(self, seed: Any, options: dict[str, Any] | None) -> None:
-        """Steps of a random agent."""
         bonus: Any = self.bonus
         manual = self.env.metadata.get("autoreset_mode") == AutoresetMode.DISABLED
         _, info = self.env.reset(seed=seed, options=options)
@@ -139,7 +124,7 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
         seen, masks = [], self._masks(info)
         for step in range(1, self._warmup + 1):
             obs, _, terminated, truncated, info = self.env.step(self._random_actions(masks))
-            seen.append(_copied(obs))
+            seen.append(mapped(np.array, obs))
             ended, masks = np.logical_or(terminated, truncated), self._masks(info)
             if manual and ended.any():
                 begun = self._masks(self.env.reset(options={"reset_mask": ended})[1])
@@ -179,19 +164,6 @@ def _choices(space: Any) -> tuple[int, ...]:
     return tuple(space.nvec.ravel().tolist()) if isinstance(space, MultiDiscrete) else ()
 
 
-def _copied(obs: Any) -> Any:
-    """Observations that the environment cannot change any more."""
-    if isinstance(obs, dict):
-        return {name: _copied(part) for name, part in obs.items()}
-    if isinstance(obs, tuple):
-        return tuple(_copied(part) for part in obs)
-    return np.array(obs)
-
-
 def _chosen(seen: list[Any], valid: np.ndarray) -> Any:
     """Observations of several steps as one batch, without those that do not count, (T, N)."""
-    if isinstance(seen[0], dict):
-        return {name: _chosen([obs[name] for obs in seen], valid) for name in seen[0]}
-    if isinstance(seen[0], tuple):
-        return tuple(_chosen([obs[place] for obs in seen], valid) for place in range(len(seen[0])))
-    return np.stack(seen)[valid]
+    return mapped(lambda part: part[valid], stacked(seen))

@@ -10,31 +10,22 @@ from typing import Any, Self
 
 import numpy as np
 
-from action_balance.config.serialization import from_dict
 from action_balance.envs.gymnasium.encoding import Encoding
 from action_balance.envs.gymnasium.layouts import LayoutSettings, ObsLayout
 from action_balance.envs.gymnasium.leaves import Leaf, array_leaf, find_leaves, kind_of, short
 from action_balance.envs.gymnasium.spaces import LARGEST, Choices
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
-from action_balance.files import Data
-
-#: The smallest height and width of images in files that do not say how observations are laid out.
-_OLD_LEAST_PIXELS = 36
 
 
 @dataclass(frozen=True)
 class Spaces:
     """Observations and actions, which become frames and choices just as in training; plain data."""
 
-    leaves: tuple[Leaf, ...]
-    """The arrays of an observation."""
-    nvec: tuple[int, ...] = ()
-    """Number of choices of each action component; empty where actions do not matter."""
-    starts: tuple[int, ...] = ()
-    """The smallest action of each component."""
-    action_shape: tuple[int, ...] = ()
-    """Shape of one action: () of a Discrete space."""
+    leaves: tuple[Leaf, ...]  # the arrays of an observation
+    nvec: tuple[int, ...] = ()  # choices of each action component; empty where actions do not matter
+    starts: tuple[int, ...] = ()  # the smallest action of each component
+    action_shape: tuple[int, ...] = ()  # of one action: () of a Discrete space
 
     @classmethod
     def of(cls, obs_space: Any, action_space: Any = None, layout: ObsLayout = "auto") -> Self:
@@ -43,24 +34,7 @@ class Spaces:
         Gymnasium is not imported: its spaces are recognised by the names of their classes.
         """
         leaves = _observations(obs_space, layout)
-        if action_space is None:
-            return cls(leaves)
-        return cls(leaves, *_actions(action_space))
-
-    @classmethod
-    def from_dict(cls, data: Data) -> Self:
-        """From plain data, as `dataclasses.asdict` returns them, or as older versions wrote them."""
-        if "leaves" in data:
-            return from_dict(cls, data)
-        shape, states, actions = tuple(data["shape"]), data["states"], data["actions"]
-        if states:
-            leaf = Leaf("", (), (), starts=(data["first_state"],), counts=(states,), widths=(states,))
-        elif len(shape) in (2, 3) and min(shape[-2:]) >= _OLD_LEAST_PIXELS:
-            newest = len(shape) == 3
-            leaf = Leaf("", (), shape, (1, 2) if newest else (0, 1), newest, None)
-        else:
-            leaf = Leaf("", (), shape, bounds=None)
-        return cls((leaf,), (actions,), (data["first_action"],)) if actions else cls((leaf,))
+        return cls(leaves) if action_space is None else cls(leaves, *_actions(action_space))
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -79,12 +53,10 @@ class Spaces:
 
     @property
     def images(self) -> bool:
-        """Whether frames are images."""
         return self.spec.is_image
 
     @property
     def seen_shape(self) -> tuple[int, ...]:
-        """Shape of a frame."""
         return self.encoding.shape
 
     def observations(self, obs: Any, name: str = "obs") -> tuple[np.ndarray, tuple[int, ...]]:
@@ -134,7 +106,6 @@ def padded(batch: np.ndarray) -> np.ndarray:
 
 
 def _observations(space: Any, layout: ObsLayout) -> tuple[Leaf, ...]:
-    """The arrays of an observation."""
     if kind_of(space):
         leaves, _ = find_leaves(space, LayoutSettings(layout))
         if not leaves:

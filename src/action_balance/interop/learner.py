@@ -47,7 +47,6 @@ class Learner(eqx.Module):
 
     @property
     def gradient_steps(self) -> int:
-        """The number of gradient steps so far."""
         return int(optax.tree_utils.tree_get(self.optimizer, "count"))
 
 
@@ -64,15 +63,11 @@ def init(bonus: Bonus, seed: Int[Array, ""]) -> Learner:
     """A bonus that has learned nothing."""
     stats = empty_stats(bonus.spec)
     params, state = bonus.init(jax.random.key(seed), stats)
-    return Learner(params, state, _adam(0.0).init(params), stats)
+    return Learner(params, state, optax.adam(0.0).init(params), stats)
 
 
 #: `init` as a program.
 init_program = jax.jit(init, static_argnums=0, compiler_options=QUICK)
-
-
-def _adam(rate: Array | float) -> optax.GradientTransformation:
-    return optax.adam(rate)
 
 
 def _batch(stats: RunningMeanStd, obs: Array, actions: Array | None) -> Batch:
@@ -130,14 +125,12 @@ def shifts(bonus: Bonus, kind: Normalization) -> Callable[..., Float[Array, "B A
     return jax.jit(shift, compiler_options=LEAN)
 
 
-def _absorbed(stats: RunningMeanStd, obs: Array, size: Array | int) -> RunningMeanStd:
+def _absorbed(stats: RunningMeanStd, obs: Real[Array, "B ..."], size: Int[Array, ""] | int) -> RunningMeanStd:
+    """The statistics with one more batch."""
     return stats.update(obs, jnp.arange(len(obs)) < size)
 
 
-@partial(jax.jit, compiler_options=QUICK)
-def update_stats(stats: RunningMeanStd, obs: Real[Array, "B ..."], size: Int[Array, ""] | int) -> RunningMeanStd:
-    """The statistics with one more batch."""
-    return _absorbed(stats, obs, size)
+update_stats = jax.jit(_absorbed, compiler_options=QUICK)
 
 
 @_lean
@@ -164,7 +157,7 @@ def learn(
             return jnp.where(jnp.arange(len(samples)) < count, errors, 0).sum() / count
 
         error, gradient = jax.value_and_grad(mean_error)(params)
-        changes, optimizer = _adam(rate).update(gradient, optimizer)
+        changes, optimizer = optax.adam(rate).update(gradient, optimizer)
         return (optax.apply_updates(params, changes), optimizer), error
 
     (params, optimizer), errors = jax.lax.scan(step, (learner.params, learner.optimizer), (order, counts))

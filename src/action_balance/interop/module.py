@@ -16,13 +16,12 @@ import jax
 import numpy as np
 
 from action_balance.errors import UserError
-from action_balance.files import Data
 from action_balance.interop import learner as compiled
 from action_balance.interop import storage
 from action_balance.interop.inputs import padded
 from action_balance.interop.learner import Learner
 from action_balance.interop.minibatches import Minibatches
-from action_balance.interop.settings import BalanceSettings, RNDSettings, from_plain
+from action_balance.interop.settings import BonusSettings
 from action_balance.interop.tensors import to_numpy, to_tensors
 
 
@@ -30,7 +29,7 @@ class Module(ABC):
     """A bonus with everything that it has learned."""
 
     #: The class of the settings.
-    _Settings: ClassVar[type[BalanceSettings] | type[RNDSettings]]
+    _Settings: ClassVar[type[BonusSettings]]
 
     _settings: Any
     _learner: Learner
@@ -48,7 +47,7 @@ class Module(ABC):
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Restore what `state_dict` returned, with its settings; the bonus continues bit for bit."""
-        settings, restored = storage.from_dict(state, type(self).__name__, self._read, self._Settings.like)
+        settings, restored = storage.from_dict(state, type(self).__name__, self._Settings)
         ours, theirs = self._settings, settings
         if (ours.spaces, ours.width) != (theirs.spaces, theirs.width):
             raise UserError(
@@ -63,19 +62,15 @@ class Module(ABC):
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Load a bonus written by `save`; it continues bit for bit."""
-        return cls(*storage.load(path, cls.__name__, cls._read, cls._Settings.like))
+        return cls(*storage.load(path, cls.__name__, cls._Settings))
 
     @classmethod
     def _of(cls, state: Mapping[str, Any]) -> Self:
-        return cls(*storage.from_dict(state, cls.__name__, cls._read, cls._Settings.like))
+        return cls(*storage.from_dict(state, cls.__name__, cls._Settings))
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Copies, and processes that are started with one, get everything learned."""
         return self._of, (self.state_dict(tensors=False),)
-
-    @classmethod
-    def _read(cls, data: Data) -> Any:
-        return cls._Settings(**from_plain(data))
 
     @abstractmethod
     def _state(self) -> Any:

@@ -3,15 +3,17 @@ that a loop keeps in a checkpoint of its own. Nothing in either is executed."""
 
 import json
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from action_balance.config import serialization
 from action_balance.errors import UserError
 from action_balance.files import Data, write_atomically
+from action_balance.interop.settings import BonusSettings
 from action_balance.interop.tensors import to_numpy
 from action_balance.runs.array_file import DamagedArrays, as_entry, read_described, write_arrays
 from action_balance.runs.tree_file import Leaf, OtherTree, to_arrays, to_tree
@@ -23,9 +25,7 @@ _SETTINGS = "settings.json"
 #: The entry of a dictionary with the arrays.
 _ARRAYS = "arrays"
 
-Settings = TypeVar("Settings")
-#: The state of a bonus with some settings, or a tree of its shapes.
-Like = Callable[[Settings], Any]
+Settings = TypeVar("Settings", bound=BonusSettings)
 
 
 def save(path: str | os.PathLike[str], kind: str, settings: Data, state: Any) -> None:
@@ -34,15 +34,12 @@ def save(path: str | os.PathLike[str], kind: str, settings: Data, state: Any) ->
     write_atomically(Path(path), partial(write_arrays, arrays=arrays))
 
 
-def load(
-    path: str | os.PathLike[str], kind: str, settings_of: Callable[[Data], Settings], like: Like[Settings]
-) -> tuple[Settings, Any]:
-    """Read a file."""
+def load(path: str | os.PathLike[str], kind: str, of: type[Settings]) -> tuple[Settings, Any]:
     try:
         header, arrays = read_described(Path(path), _SETTINGS)
     except DamagedArrays:
         raise _foreign(path) from None
-    return _restore(str(path), kind, header, arrays, settings_of, like)
+    return _restore(str(path), kind, header, arrays, of)
 
 
 def to_dict(kind: str, settings: Data, state: Any) -> dict[str, Any]:
@@ -51,16 +48,14 @@ def to_dict(kind: str, settings: Data, state: Any) -> dict[str, Any]:
     return {**plain, _ARRAYS: {name: array.copy() for name, array in to_arrays(state).items()}}
 
 
-def from_dict(
-    state: Mapping[str, Any], kind: str, settings_of: Callable[[Data], Settings], like: Like[Settings]
-) -> tuple[Settings, Any]:
+def from_dict(state: Mapping[str, Any], kind: str, of: type[Settings]) -> tuple[Settings, Any]:
     """Read a dictionary of `to_dict`, whose arrays may have become tensors."""
     name = "the state"
     try:
         arrays = {str(key): np.asarray(to_numpy(array)) for key, array in state[_ARRAYS].items()}
     except (KeyError, TypeError, ValueError, AttributeError):
         raise _foreign(name) from None
-    return _restore(name, kind, state, arrays, settings_of, like)
+    return _restore(name, kind, state, arrays, of)
 
 
 def _header(kind: str, settings: Data) -> Data:
@@ -68,12 +63,7 @@ def _header(kind: str, settings: Data) -> Data:
 
 
 def _restore(
-    source: str,
-    kind: str,
-    header: Any,
-    arrays: dict[str, np.ndarray],
-    settings_of: Callable[[Data], Settings],
-    like: Like[Settings],
+    source: str, kind: str, header: Any, arrays: dict[str, np.ndarray], of: type[Settings]
 ) -> tuple[Settings, Any]:
     """The settings and the state from what a file or a dictionary holds."""
     try:
@@ -87,8 +77,8 @@ def _restore(
     if name != kind:
         raise UserError(f"{source} contains {name}, not {kind}: load it with the class of that name")
     try:
-        settings = settings_of(header["settings"])
-        wanted = like(settings)
+        settings = serialization.from_dict(of, header["settings"])
+        wanted = settings.shapes()
     except (KeyError, TypeError, ValueError, AttributeError, UserError):
         raise _foreign(source) from None
     table = [Leaf(entry, array.dtype.name, array.shape) for entry, array in arrays.items()]

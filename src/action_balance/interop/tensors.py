@@ -5,6 +5,7 @@ is copied. Bonuses then copy observations once, into batches of the sizes that t
 """
 
 import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,34 +14,41 @@ from action_balance.errors import UserError
 
 
 def is_tensor(given: Any) -> bool:
-    """Whether an argument is a tensor of PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(given, torch.Tensor)
 
 
 def to_numpy(given: Any) -> Any:
     """Tensors as NumPy arrays, without gradients; everything else as it is."""
-    if is_tensor(given):
-        known = given.float() if given.dtype is sys.modules["torch"].bfloat16 else given  # which NumPy does not know
-        return known.numpy(force=True)  # without the gradient, from any device
-    if isinstance(given, dict):
-        return {name: to_numpy(part) for name, part in given.items()}
-    if isinstance(given, tuple):
-        return tuple(to_numpy(part) for part in given)
-    return given
+    return mapped(_as_array, given)
+
+
+def _as_array(given: Any) -> Any:
+    if not is_tensor(given):
+        return given
+    known = given.float() if given.dtype is sys.modules["torch"].bfloat16 else given  # which NumPy does not know
+    return known.numpy(force=True)  # without the gradient, from any device
+
+
+def mapped(function: Callable[..., Any], obs: Any, *others: Any) -> Any:
+    """A function of each array of observations, which may be dictionaries or tuples, and of the same part of others."""
+    if isinstance(obs, dict):
+        return {name: mapped(function, part, *(other[name] for other in others)) for name, part in obs.items()}
+    if isinstance(obs, tuple):
+        return tuple(mapped(function, part, *(other[place] for other in others)) for place, part in enumerate(obs))
+    return function(obs, *others)
+
+
+def stacked(seen: Sequence[Any]) -> Any:
+    """Observations of several steps as one batch."""
+    return mapped(lambda *parts: np.stack(parts), *seen)
 
 
 def like(result: np.ndarray, *given: Any) -> Any:
     """A result as the caller expects it: a tensor where the caller passed one."""
-    tensor = next((found for one in given if (found := _first_tensor(one)) is not None), None)
-    return result if tensor is None else sys.modules["torch"].from_numpy(result).to(tensor.device)
-
-
-def _first_tensor(given: Any) -> Any:
-    if isinstance(given, (dict, tuple)):
-        parts = given.values() if isinstance(given, dict) else given
-        return next((found for part in parts if (found := _first_tensor(part)) is not None), None)
-    return given if is_tensor(given) else None
+    tensors = list[Any]()
+    mapped(lambda part: tensors.append(part) if is_tensor(part) else None, given)
+    return sys.modules["torch"].from_numpy(result).to(tensors[0].device) if tensors else result
 
 
 def to_tensors(arrays: dict[str, np.ndarray]) -> dict[str, Any]:

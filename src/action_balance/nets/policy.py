@@ -94,7 +94,10 @@ def make_heads(width: int, actions: int, keys: Sequence[PRNGKeyArray]) -> tuple[
 
 
 def make_memory(units: int, width: int, parts: int, key: PRNGKeyArray) -> tuple[GRU | None, int]:
-    """The memory of a policy, and the width of what its heads see."""
+    """The memory of a policy, with a cell for each part, and the width of what its heads see.
+
+    Its key is derived, so that all other weights are those of a policy without memory.
+    """
     if not units:
         return None, width
     return GRU(width, units, cells=parts, key=named_key(key, "memory")), units

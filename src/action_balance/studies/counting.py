@@ -35,7 +35,6 @@ BINS = 18
 
 
 def observe_all(environment: Environment, key: PRNGKeyArray) -> Float[Array, "S D"]:
-    """An observation of every state."""
     numbers = jnp.arange(environment.spec.states)
     if isinstance(environment, DeepSea):
         return jax.vmap(environment.observe)(numbers, jax.random.split(key, len(numbers)))

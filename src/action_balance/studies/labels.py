@@ -1,7 +1,7 @@
 """Names of environments and curves: what distinguishes training runs, without what they have in common."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from typing import Any, NamedTuple
 
@@ -39,7 +39,7 @@ def name_runs(configs: Sequence[TrainConfig]) -> list[Names]:
         alike[environment, agent.label].append(flat(asdict(agent)))
     differing: dict[str, list[str]] = defaultdict(list)  # the same in all environments, so that labels agree
     for (_, label), several in alike.items():
-        differing[label] = _unique([*differing[label], *_differing(several)])
+        differing[label] = list(dict.fromkeys([*differing[label], *_differing(several)]))
     names = []
     for environment, agent in zip(environments, agents, strict=True):
         others = [flat(asdict(other)) for other in environments if other.short_name == environment.short_name]
@@ -61,12 +61,8 @@ def _as_it_learns(agent: AgentConfig) -> AgentConfig:
 
 
 def _differing(settings: Sequence[Settings]) -> list[str]:
-    """Names of the settings that differ."""
-    return [
-        name
-        for name in _unique(name for one in settings for name in one)
-        if len({one.get(name) for one in settings}) > 1
-    ]
+    names = dict.fromkeys(name for one in settings for name in one)
+    return [name for name in names if len({one.get(name) for one in settings}) > 1]
 
 
 def _sortable(value: object) -> tuple[bool, float, str]:
@@ -79,7 +75,3 @@ def _label(name: str, settings: Settings, named: Sequence[str]) -> str:
     values = {one: settings.get(one, "none") for one in named}
     texts = [f"{one} {value:.12g}" if isinstance(value, float) else f"{one} {value}" for one, value in values.items()]
     return printable(", ".join([name, *texts]))
-
-
-def _unique(names: Iterable[str]) -> list[str]:
-    return list(dict.fromkeys(names))

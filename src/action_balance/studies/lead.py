@@ -17,18 +17,12 @@ from action_balance.studies.statistics import Estimate
 class Lead:
     """The verdict on one environment."""
 
-    leaders: tuple[str, ...]
-    """The method with the highest mean score; several if their means print the same."""
-    score: float
-    """Their mean score."""
-    second: str | None
-    """The best of the others; None without any."""
-    difference: Estimate | None
-    """Mean score of the leader minus that of the second; no interval where there are too few seeds."""
-    unclear: tuple[str, ...]
-    """The others over which the lead, of any leader, is not significant."""
-    fewest: int
-    """Fewest seeds of a method."""
+    leaders: tuple[str, ...]  # the method with the highest mean score; several if their means print the same
+    score: float  # their mean score
+    second: str | None  # the best of the others; None without any
+    difference: Estimate | None  # of the leader to the second; no interval where there are too few seeds
+    unclear: tuple[str, ...]  # the others over which the lead, of any leader, is not significant
+    fewest: int  # fewest seeds of a method
 
     @property
     def certain(self) -> bool:
@@ -49,7 +43,6 @@ class Lead:
 
 
 def find_lead(scores: Mapping[str, np.ndarray], digits: int) -> Lead | None:
-    """Compare the mean scores of methods."""
     ranked = sorted((name for name, one in scores.items() if len(one)), key=lambda name: -float(scores[name].mean()))
     if not ranked:
         return None

@@ -7,14 +7,14 @@ small file. Axes: R seeds, U updates.
 import json
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, Self, TypeVar
+from typing import Self, TypeVar
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Shaped
 
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
@@ -62,16 +62,20 @@ def typical_seconds(path: Path, config: TrainConfig) -> np.ndarray:
 
 @dataclass(frozen=True)
 class RunRecord(ABC):
-    """What a study reads of a run."""
-
-    #: The axes of each array, such as ``R U``: equal letters have equal lengths. One of the arrays is called ``steps``.
-    axes: ClassVar[Mapping[str, str]] = {}
+    """What a study reads of a run. A subclass has its arrays as fields; equal names of axes mean equal lengths."""
 
     path: Path
     config: TrainConfig
     status: str  # finished, interrupted, failed or running; a killed run stays running
     made_by: Data  # versions, hardware and commit of its last start
-    arrays: Arrays
+    more: Arrays  # what a study measures while the run is trained
+    steps: Shaped[np.ndarray, " P"]  # environment steps of each seed at the points of its curves
+
+    @classmethod
+    def axes(cls) -> dict[str, list[str]]:
+        """The arrays and numbers by name, with the names of their axes."""
+        own = [one for one in fields(cls) if hasattr(one.type, "dim_str") or one.type in (int, float)]
+        return {one.name: getattr(one.type, "dim_str", "").split() for one in own}
 
     @classmethod
     @abstractmethod
@@ -81,19 +85,20 @@ class RunRecord(ABC):
     @classmethod
     def read(cls, path: Path) -> Self:
         """Read a run, finished or not. No module that its folder names is imported."""
-        folder = RunFolder.open(path)
+        folder, axes = RunFolder.open(path), cls.axes()
         config, arrays = TrainConfig.for_display(folder.config), read_record(path)
-        if not cls.axes.keys() <= arrays.keys():
+        if not axes.keys() <= arrays.keys():
             arrays |= cls.extract(path, config)
         lengths = {"R": config.seeds}
-        for name, axes in cls.axes.items():
-            letters, array = axes.split(), arrays[name]
+        for name, letters in axes.items():
+            array = arrays[name]
             fine = array.dtype.kind in "biuf" and len(letters) == array.ndim
             if not fine or any(lengths.setdefault(*pair) != pair[1] for pair in zip(letters, array.shape, strict=True)):
                 raise damaged_record(path)
+        own = {name: arrays.pop(name) if letters else arrays.pop(name).item() for name, letters in axes.items()}
         starts = folder.manifest.get("starts")
         made_by = starts[-1] if isinstance(starts, list) and starts and isinstance(starts[-1], dict) else {}
-        return cls(path, config, str(folder.manifest.get("status", "running")), made_by, arrays)
+        return cls(path, config, str(folder.manifest.get("status", "running")), made_by, arrays, **own)
 
     @classmethod
     def keep(cls, path: Path, config: TrainConfig) -> None:
@@ -101,7 +106,7 @@ class RunRecord(ABC):
         with RunFolder.open(path) as folder:
             folder.acquire()
             arrays = read_record(path)
-            if not cls.axes.keys() <= arrays.keys():
+            if not cls.axes().keys() <= arrays.keys():
                 write_record(folder, arrays | cls.extract(path, config))
             for name in {*CONTENTS} - KEPT:
                 if is_folder(path / name):
@@ -159,7 +164,7 @@ def read_records(
             notes.append(f"{path.name} is a run that does not belong to this study and was left out")
         elif unfinished or folder.manifest.get("status") == "finished":
             records.append(kind.read(path))
-    return [record for record in records if len(record.arrays["steps"])], notes
+    return [record for record in records if len(record.steps)], notes
 
 
 def made_by(records: Sequence[RunRecord]) -> list[Data]:

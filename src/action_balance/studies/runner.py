@@ -21,6 +21,7 @@ from action_balance.cluster.session import check_cluster, check_installed
 from action_balance.cluster.worker import wait_until_free
 from action_balance.config.cluster import ClusterConfig
 from action_balance.config.train import TrainConfig
+from action_balance.engines.callbacks import Listeners
 from action_balance.errors import UserError, WriteError, check_name
 from action_balance.files import Data, check_inside, reason
 from action_balance.machine import failure
@@ -127,8 +128,12 @@ def reproduce(study: Study, settings: StudySettings, out: Path, wanted: Wanted, 
         campaign.train_one(wanted.only)
         return
     failed = {} if wanted.report_only else campaign.train(everything=after is not None)
-    if not wanted.train_only and (not failed or campaign.records()):
-        campaign.report()
+    if not wanted.train_only:
+        try:
+            campaign.report()
+        except UserError:  # such as that there is nothing to report
+            raise_failures(failed)
+            raise
         study.conclude(ResultFolder.read(out).summary, console)
         say(console, f"Open {out / 'report.html'} in a browser for figures and tables.")
     raise_failures(failed)
@@ -168,15 +173,10 @@ class _Campaign:
     done: After  # called with every finished run
     reported: float = 0.0  # when the last report was written
 
-    def records(self) -> list[RunRecord]:
-        return self._read()[0]
-
-    def _read(self) -> tuple[list[RunRecord], list[str]]:
-        return read_records(self.out, self.study.record, self.study.belongs, self.study.unfinished)
-
     def report(self) -> None:
         """Write the summary, tables, figures and page of the runs that exist."""
-        study, (records, notes) = self.study, self._read()
+        study = self.study
+        records, notes = read_records(self.out, study.record, study.belongs, study.unfinished)
         if not records:
             what = "run with a completed update" if study.unfinished else "finished run"
             raise UserError(f"{self.out / RUNS} has no {what}: train first, or give another --out")
@@ -229,19 +229,17 @@ class _Campaign:
             there = f"{out} already has {len(plan) - len(missing)} of {len(plan)} runs"
             say(self.console, f"{there}: continuing with {missing[0]}" if missing else there)
         rest = f"{same_command(wanted.overwrite)} continues from there"
-        kept = partial(signals.kept, lambda: f"runs are kept in {out / RUNS}; {rest}")
+        said = f"runs are kept in {out / RUNS}; {rest}"
         try:
-            with kept():
+            with signals.kept(lambda: said):
                 return self._train_on_cluster(missing, everything) if wanted.cluster.is_wanted else self._train_here()
-        except KeyboardInterrupt:
-            if wanted.train_only or not self.records():
-                raise
-            with kept():
-                self.report()
-            raise KeyboardInterrupt(f"{out / 'report.html'} shows the results so far; {rest}") from None
-        except Exception:  # such as a full disk: the report is written before the error is shown
-            with contextlib.suppress(UserError, OSError):
-                self.report()
+        except BaseException as error:  # such as an interrupt, or a full disk: what is there is reported first
+            with signals.kept(lambda: said), contextlib.suppress(UserError, OSError):
+                if not wanted.train_only:
+                    self.report()
+                    said = f"{out / 'report.html'} shows the results so far; {rest}"
+            if isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt(said) from None
             raise
 
     def _train_here(self) -> dict[str, str]:
@@ -271,10 +269,9 @@ class _Campaign:
         """Train what is missing of a run, with its progress on the screen after a label."""
         measured = self.study.measure(path, config)
         with training_progress(self.console, config, label) as shown:
-            train(path, config, command_line(), shown, partial(say, self.console), callbacks=measured)
+            train(path, config, Listeners(command_line(), shown, partial(say, self.console), callbacks=measured))
 
     def _train_on_cluster(self, missing: Sequence[str], everything: bool) -> dict[str, str]:
-        """Train runs in parallel."""
         command, jobs = tuple(command_line()), []
         for name, config in self.plan.items():
             path = self.out / RUNS / name

@@ -9,7 +9,6 @@ from rich.console import Console
 from action_balance import signals
 from action_balance.cluster import session
 from action_balance.cluster.driver import raise_failures, train_jobs
-from action_balance.cluster.jobs import Job
 from action_balance.config.cluster import ClusterConfig
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
@@ -22,7 +21,6 @@ from action_balance.tracking import TrackConfig, check_installed
 
 
 def seed_jobs(config: TrainConfig, out: Path, track: TrackConfig) -> list[RunJob]:
-    """A run for each seed."""
     if not out.absolute().name:
         raise UserError(f"--out {out} has no name that a seed could be appended to: choose another folder")
     jobs, out = list[RunJob](), out.absolute()
@@ -52,18 +50,9 @@ def train_seeds(
     kept = f"the runs are kept in {out.parent}; {same_command(overwrite)} continues from there"
     if missing:
         with signals.kept(lambda: kept):
-            failed = train_jobs(missing, cluster, console, out.parent, _nothing, len(jobs) - len(missing))
+            failed = train_jobs(missing, cluster, console, out.parent, lambda _: None, len(jobs) - len(missing))
         raise_failures(failed)
     for job in jobs:
         say(console, f"{job.name}: {final_return(job.folder)}")
-    folders = " ".join(shlex.quote(str(_shown(job, out))) for job in jobs)
+    folders = " ".join(shlex.quote(str(out.parent / job.folder.name)) for job in jobs)
     say(console, "next:", f"  action-balance compare {folders}", f"  action-balance view {folders}")
-
-
-def _shown(job: RunJob, out: Path) -> Path:
-    """The folder of a run as the user would type it."""
-    return out.parent / job.folder.name
-
-
-def _nothing(_job: Job) -> None:
-    """The runs of a training have no report."""

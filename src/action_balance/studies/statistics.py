@@ -32,16 +32,12 @@ class Estimate:
     """A number with its 95 % interval or, where there are too few runs for one, the range of the runs."""
 
     value: float
-    low: float = math.nan
-    """Lower end of the interval; nan without one."""
+    low: float = math.nan  # ends of the interval; nan without one
     high: float = math.nan
-    """Upper end."""
-    extremes: tuple[float, float] | None = None
-    """Smallest and largest value of the runs, if there are too few for an interval and the number is a mean of them."""
+    extremes: tuple[float, float] | None = None  # of the runs, if these are too few, and the number is their mean
 
     @property
     def parts(self) -> tuple[float, float, float]:
-        """The value and both ends of the interval."""
         return self.value, self.low, self.high
 
     @property
@@ -134,7 +130,6 @@ def range_band(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rounded(*values: float, digits: int = 6) -> list[float]:
-    """Numbers with so many significant digits, for tables."""
     return [float(f"{value:.{digits}g}") for value in values]
 
 
@@ -311,10 +306,8 @@ def paired_ratio(numerator: np.ndarray, denominator: np.ndarray, seed: int = 0) 
 class Agreement:
     """Comparison of our mean with a published mean of which only the number of runs is known."""
 
-    z: float
-    """Difference in standard errors, assuming that the published runs vary as much as ours."""
-    agrees: bool
-    """Whether chance alone causes so large a difference in more than 5 % of repetitions."""
+    z: float  # difference in standard errors, assuming that the published runs vary as much as ours
+    agrees: bool  # whether chance alone causes so large a difference in more than 5 % of repetitions
 
 
 def agreement(ours: np.ndarray, published_mean: float, published_runs: int) -> Agreement | None:

@@ -36,24 +36,22 @@ def with_interval(estimate: Data | None, form: str, unit: str = "") -> str:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparisonWords:
     """Words for a comparison of two methods."""
 
     ours: str = "action balance RND"
     other: str = "RND"
     better: str = "explores faster"
     worse: str = "explores more slowly"
-    place: tuple[str, str] = ("study", "studies")
-    """What the methods are compared in: the singular and the plural."""
-    named: str = "the {names} {place}"
-    """How some of these places are named."""
+    place: tuple[str, str] = ("study", "studies")  # what the methods are compared in: singular and plural
+    named: str = "the {names} {place}"  # how some of these places are named
 
 
 #: The comparison of most studies.
-EXPLORATION = Comparison()
+EXPLORATION = ComparisonWords()
 
 
-def answer(sides: Mapping[str, Side], words: Comparison = EXPLORATION) -> str:
+def answer(sides: Mapping[str, Side], words: ComparisonWords = EXPLORATION) -> str:
     """What a comparison shows in several places, in one sentence."""
     both, (one, several) = f"{words.ours} and {words.other}", words.place
     clauses: dict[Side, str] = {
@@ -70,12 +68,9 @@ def answer(sides: Mapping[str, Side], words: Comparison = EXPLORATION) -> str:
         if side == "unknown" and len(names) == len(sides) > 1:
             found.append(f"{clause} any {one}")
         elif len(names) == len(sides) > 1:
-            found.append(f"{clause} {'both' if len(names) == 2 else f'all {_word(len(names))}'} {several}")
+            all_of = {2: "both", 3: "all three"}.get(len(names), f"all {len(names)}")
+            found.append(f"{clause} {all_of} {several}")
         elif names:
             place = one if len(names) == 1 else several
             found.append(f"{clause} {words.named.format(names=listed(names), place=place)}")
     return capitalized("; ".join(found)) + "."
-
-
-def _word(number: int) -> str:
-    return "three" if number == 3 else str(number)

@@ -2,33 +2,28 @@
 
 from dataclasses import dataclass
 
-from action_balance.errors import MAX, check_name, check_numbers
+from action_balance.config.fields import Settings, count, number
+from action_balance.errors import check_name
 
 
 @dataclass(frozen=True)
-class TabularSettings:
+class TabularSettings(Settings):
     """Settings of the tabular agent; the defaults are those of the paper's experiments."""
 
-    update_every: int = 128
+    update_every: int = count(128)
     """Steps between two updates; each update learns from the steps since the previous one."""
-    action_coef: float = 1.0
+    action_coef: float = number(1.0, high=1e6)
     """Weight c_a of the action bonus in the policy."""
-    state_coef: float = 0.1
+    state_coef: float = number(0.1, high=1e6)
     """Weight c_s of the next-state bonus: the reward of reaching a cell never acted from."""
-    reward_base: float = 1.02
+    reward_base: float = number(1.02, 1)
     """Decay of the next-state bonus: every visit divides it by this number."""
-    gamma: float = 0.99
+    gamma: float = number(0.99, high=1)
     """Discount of the intrinsic reward."""
-    gae_lambda: float = 0.95
+    gae_lambda: float = number(0.95, high=1)
     """Lambda of generalized advantage estimation."""
-    value_rate: float = 0.1
+    value_rate: float = number(0.1, high=1)
     """Step size of the value table."""
-
-    def __post_init__(self) -> None:
-        check_numbers(self, "update_every", low=1, high=MAX)
-        check_numbers(self, "action_coef", "state_coef", high=1e6)
-        check_numbers(self, "gamma", "gae_lambda", "value_rate", high=1)
-        check_numbers(self, "reward_base", low=1)
 
 
 #: The methods, as the bonuses that each of them uses: (action bonus, next-state bonus).

@@ -62,7 +62,8 @@ class Cohort(eqx.Module):
     def create(
         cls, method: str, settings: TabularSettings, stream: Sequence[int], goals: Bool[ArrayLike, " S"]
     ) -> "Cohort":
-        """Describe the runs of a method. Cohorts whose streams or methods differ are independent."""
+        """Describe the runs of a method. The stream is the seed and further integers; cohorts whose streams or methods
+        differ are independent."""
         action_coef, state_coef = coefficients(method, settings)
         seed, *path = stream
         with _on_cpu():
@@ -227,7 +228,11 @@ def walk(
     steps: int,
     progress: Progress = silent,
 ) -> Iterator[tuple[int, slice, np.ndarray, Trace]]:
-    """Simulate runs of a fixed length, a chunk of runs at a time. Goals have no effect."""
+    """Simulate runs of a fixed length, a chunk of runs at a time. Goals have no effect.
+
+    Of each chunk, yield the number of the cohort, its runs, the cells that they acted from, (runs, steps), and every
+    step of the first of them.
+    """
     settings = _shortened(settings, steps)
     program = compiled(world.width, world.height, settings)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from action_balance.config.serialization import from_dict
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 from action_balance.files import Data
@@ -29,7 +30,7 @@ class Translator:
         if spaces is None:
             return cls(spec)
         try:
-            found = Spaces.from_dict(spaces)
+            found = from_dict(Spaces, spaces)
             same = (found.encoding.shape, found.encoding.dtype, found.nvec) == (spec.frame_shape, spec.dtype, spec.nvec)
             same = same and len(found.starts) == len(found.nvec)
             same = same and math.prod(found.action_shape) == len(found.nvec)

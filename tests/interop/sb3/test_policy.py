@@ -1,10 +1,9 @@
-import numpy as np
 import pytest
 import torch as th
 from gymnasium import spaces
 from stable_baselines3.common.policies import ActorCriticPolicy
 
-from action_balance.interop.sb3.policy import ExploringMlpPolicy, ExploringPolicy, ShiftedObs, exploring, to_numpy
+from action_balance.interop.sb3.policy import ExploringMlpPolicy, ExploringPolicy, ShiftedObs, exploring
 
 OBS, ACTIONS = spaces.Box(-1, 1, (3,)), spaces.Discrete(2)
 SEEN = th.tensor([[0.1, -0.2, 0.3], [0.5, 0.5, -0.5]])
@@ -70,10 +69,3 @@ def test_a_policy_class_of_the_user_explores() -> None:
     assert issubclass(made, Own)
     assert exploring(made) is made
     assert made(OBS, ACTIONS, lambda _: 0.0, intrinsic_value=True).value_net.out_features == 2
-
-
-def test_observations_of_a_dictionary_go_to_the_host_by_name() -> None:
-    found = to_numpy({"a": th.tensor([1.0])})
-
-    assert list(found) == ["a"]
-    assert isinstance(found["a"], np.ndarray)

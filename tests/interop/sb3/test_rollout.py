@@ -79,11 +79,3 @@ def test_advantages_of_two_streams_are_added_and_their_returns_are_apart() -> No
     assert rollout.returns[..., 0] == pytest.approx(own)
     (batch,) = rollout.get()
     assert batch.returns.shape == batch.old_values.shape == (8,)
-
-
-def test_the_next_rollout_begins_without_shifts() -> None:
-    rollout = buffer()
-    rollout.add_shifts(np.zeros((2, 2, 2), np.float32))
-    rollout.reset()
-
-    assert rollout.shifts is None

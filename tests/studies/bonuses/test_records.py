@@ -1,17 +1,18 @@
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from bonus_records import comparison, record
 from kept_runs import keep
 
-from action_balance.engines.callbacks import Update
+from action_balance.engines.callbacks import Listeners, Update
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies.bonuses.records import BonusRecord, comparing, moments, points
 from action_balance.studies.bonuses.settings import BonusesSettings, Condition, Setup
-from action_balance.studies.records import Arrays, read_record, read_records
+from action_balance.studies.records import read_record, read_records
 from action_balance.studies.run_job import train
 
 CONDITION = Condition("deep-sea-10", Setup("rnd", "hash"))
@@ -32,9 +33,13 @@ def test_a_record_is_read_as_it_was_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["score", "states", "steps"])
 def test_arrays_that_do_not_belong_together_are_damage(tmp_path: Path, name: str) -> None:
-    changed: Arrays = {"score": np.zeros(3), "states": np.zeros((2, 3), np.int32), "steps": np.array(["a", "b"])}
+    changed: dict[str, Any] = {
+        "score": np.zeros(3),
+        "states": np.zeros((2, 3), np.int32),
+        "steps": np.array(["a", "b"]),
+    }
     made = record("deep-sea-10", "rnd", [7, -1])
-    path = keep(tmp_path, replace(made, arrays={**made.arrays, name: changed[name]}))
+    path = keep(tmp_path, replace(made, **{name: changed[name]}))
     with pytest.raises(UserError, match=r"record\.npz is damaged: delete"):
         BonusRecord.read(path)
     (path / "record.npz").write_bytes(b"nothing")
@@ -48,8 +53,7 @@ def _train(path: Path, stop_after: int = 0) -> None:
     def stop(now: Update) -> bool:
         return now.update != stop_after
 
-    callbacks = [*comparing(path, CONFIG), stop]
-    train(path, CONFIG, ["test"], lambda _: None, lambda _: None, callbacks=callbacks)
+    train(path, CONFIG, Listeners(["test"], callbacks=[*comparing(path, CONFIG), stop]))
 
 
 def test_a_run_that_is_interrupted_has_the_record_of_one_that_is_not(tmp_path: Path) -> None:

@@ -20,9 +20,10 @@ def record(variant: str, seed: int, entropies: list[float], status: str = "finis
     config = SMALL.run(settings.GAME, method, seed, normalize)
     steps, empty = 512.0 * np.arange(1, len(entropies) + 1), np.full(len(entropies), nan)
     values = np.array(entropies)
-    arrays = {"steps": steps, "episodes": empty, "returns": empty, "best": empty, "seconds": np.array(1.0)}
-    arrays |= {"entropy_added": values, "entropy_bonus": values / 2}
-    return AtariRecord(Path(run_name(config)), config, status, {}, arrays)
+    return AtariRecord(
+        *(Path(run_name(config)), config, status, {}, {}, steps, empty, empty, empty, values, values / 2),
+        seconds=1.0,
+    )
 
 
 def test_the_final_entropy_is_the_mean_of_the_last_tenth_of_the_updates() -> None:

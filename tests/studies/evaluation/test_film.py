@@ -1,15 +1,17 @@
 """What a film shows of a trace that was chosen by hand."""
 
 import io
+import sys
 from functools import partial
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
 from gym_cases import Counter
 from gymnasium import spaces
 from PIL import Image
+from rich.console import Console
 
 from action_balance.config.agent import AgentConfig
 from action_balance.config.registry import env_config
@@ -19,7 +21,7 @@ from action_balance.envs.grid.maps import parse_map
 from action_balance.envs.gymnasium.config import GymnasiumConfig
 from action_balance.envs.scene import Scene
 from action_balance.films.panel import Story
-from action_balance.studies.evaluation import film
+from action_balance.studies.evaluation import film, run
 
 LOGITS = np.log(np.array([[0.75, 0.25], [0.75, 0.25]], np.float32))
 TRACE = Trace(
@@ -72,11 +74,6 @@ def test_actions_are_shown_by_what_they_do(stories: list[Story]) -> None:
     np.testing.assert_allclose(story.beta, [[0.25, 0.75], [0.75, 0.25]], rtol=1e-6)
     # Divided by the norm, 5, they are 0.6 and 0.8, with a mean of 0.7.
     np.testing.assert_allclose(story.bonus, [[-0.1, 0.1], [0.1, -0.1]], atol=1e-6)
-
-
-def test_a_method_without_an_action_bonus_has_only_pi(stories: list[Story]) -> None:
-    film.film_of_map(config("rnd"), "rnd", SCENE, TRACE)
-    assert (stories[0].beta, stories[0].bonus) == (None, None)
 
 
 def test_a_film_on_a_map_has_a_frame_for_every_state() -> None:
@@ -150,9 +147,9 @@ def test_of_many_actions_those_are_shown_that_are_taken_or_probable(monkeypatch:
     np.testing.assert_allclose(story.pi, [[0.1, 0.2, 0.7]] * 2, rtol=1e-6)
 
 
-def test_a_film_of_a_very_long_episode_shows_its_beginning(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(film, "MAX_FILMED", 2)
-    story = replayed(monkeypatch, decided([0] * 5, [[0, 0]] * 5, [[1, 1]] * 5), spaces.Discrete(2))
-
-    assert len(story.taken) == len(story.pi) == 2
-    assert "5 steps" in story.verdict
+def test_without_an_encoder_only_the_film_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "av", None)
+    screen, evaluation, replay = io.StringIO(), SimpleNamespace(trace=TRACE), SimpleNamespace()
+    made = run._film(config("rnd"), "rnd", cast(Any, replay), cast(Any, evaluation), Console(file=screen, width=200))
+    assert made == {}
+    assert "the film is left out: av is not installed" in screen.getvalue()

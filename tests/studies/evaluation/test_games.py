@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,6 @@ from action_balance.config.agent import AgentConfig, ImageConfig, PPOConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.factory import make_trainer
-from action_balance.envs.atari.emulator import Atari
 from action_balance.runs import RunFolder
 
 LEFT_FIRE = 12
@@ -96,40 +94,3 @@ def test_games_are_played_tabulated_and_filmed(run: Path, capsys: pytest.Capture
         assert found["rooms"] == {"all": [1], "mean_per_game": 1, "most_in_a_game": 1}
     with av.open(str(run / "evaluation" / "episode.mp4")) as film:
         assert sum(1 for _ in film.decode(video=0)) == int(rows[2]["steps"]) + 30
-
-
-def test_without_an_encoder_only_the_film_is_left_out(
-    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "av", None)
-    assert call("evaluate", str(run), "--episodes", "1") == 0
-    assert "the film is left out: av is not installed" in capsys.readouterr().out
-    assert {path.name for path in (run / "evaluation").iterdir()} == {"evaluation.json", "episodes.csv"}
-
-
-def test_more_games_than_emulators_at_once_are_a_one_line_error(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert call("evaluate", str(run), "--episodes", "129") == 2
-    error = capsys.readouterr().err
-    assert "--episodes 128" in error
-    assert error.count("\n") == 1
-
-
-def test_an_interrupted_evaluation_leaves_the_last_one_and_prints_one_line(
-    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def stop(*_: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = {path.name: path.read_bytes() for path in run.rglob("evaluation/*")}
-    monkeypatch.setattr(Atari, "receive", stop)
-    assert call("evaluate", str(run), "--episodes", "2") == 130
-    assert capsys.readouterr().err.count("\n") == 1
-    assert {path.name: path.read_bytes() for path in run.rglob("evaluation/*")} == before
-
-
-def test_a_run_without_a_checkpoint_reports_when_there_will_be_one(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    RunFolder.create(tmp_path / "run", CONFIG.to_dict(), ["train"]).release()
-    assert call("evaluate", str(tmp_path / "run")) == 2
-    assert "has no checkpoint yet" in capsys.readouterr().err

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +14,6 @@ import pytest
 from command import call
 from PIL import Image
 
-from action_balance.config.train import TrainConfig
-from action_balance.engines.factory import most_episodes
-from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
 
 #: Ten updates, in a deep sea with the program of `api/test_run.py`.
@@ -125,72 +121,6 @@ def test_a_random_agent_in_a_grid_world_is_evaluated(tmp_path: Path) -> None:
         assert getattr(film, "n_frames", 1) == int(rows[0]["length"]) + 1
 
 
-def without_checkpoints(run: Path) -> None:
-    shutil.rmtree(run / "checkpoints")
-
-
-def before_the_first_checkpoint(run: Path) -> None:
-    without_checkpoints(run)
-    (run / "checkpoints").mkdir()
-
-
-def without_config(run: Path) -> None:
-    (run / "config.json").unlink()
-
-
-def untouched(run: Path) -> None:
-    del run
-
-
-BAD: dict[str, tuple[Callable[[Path], None], tuple[str, ...], str]] = {
-    "no run": (without_config, (), "is not a run"),
-    "no checkpoint yet": (
-        before_the_first_checkpoint,
-        (),
-        "has no checkpoint yet: the first is written after update 4",
-    ),
-    "a copy": (without_checkpoints, (), "is a copy without checkpoints/ and cannot be evaluated: copy the whole run"),
-    "an unknown checkpoint": (untouched, ("--checkpoint", "9"), "has no checkpoint 9: choose from latest, best, "),
-    "a checkpoint that is no number": (untouched, ("--checkpoint", "newest"), "choose from latest, best, "),
-    "no episodes": (untouched, ("--episodes", "0"), "must be 1 or more"),
-    "too many episodes": (untouched, ("--episodes", "100000000"), "use at most --episodes"),
-    "a negative seed": (untouched, ("--seed", "-1"), "must be 0 or more"),
-}
-
-
-@pytest.mark.parametrize(("spoil", "arguments", "hint"), BAD.values(), ids=BAD.keys())
-def test_what_cannot_be_evaluated_is_told_in_one_line(
-    spoil: Callable[[Path], None],
-    arguments: tuple[str, ...],
-    hint: str,
-    trained: Path,
-    tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    run = tmp_path / "run"
-    shutil.copytree(trained, run, ignore=shutil.ignore_patterns("evaluation"))
-    spoil(run)
-    assert call("evaluate", str(run), *arguments) == 2
-    error = capsys.readouterr().err
-    assert hint in error
-    assert error.count("\n") == 1
-    assert not (run / "evaluation" / "evaluation.json").exists()
-
-
-def test_as_many_episodes_as_the_error_says_can_be_asked_for(trained: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    most = most_episodes(TrainConfig.from_dict(RunFolder.open(trained).config))
-    assert call("evaluate", str(trained), "--episodes", str(most + 1)) == 2
-    assert f"--episodes {most}" in capsys.readouterr().err
-
-
-def test_a_folder_that_cannot_be_written_is_told_in_one_line(tmp_path: Path) -> None:
-    folder = RunFolder.create(tmp_path / "run", {}, ["train"])
-    (tmp_path / "run" / "evaluation").write_text("in the way")
-    with pytest.raises(UserError, match="cannot write"):
-        folder.save_evaluation({}, {"episodes.csv": b""})
-    folder.release()
-
-
 def test_a_run_that_is_read_only_is_evaluated_and_nothing_is_written(
     trained: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -212,14 +142,27 @@ def test_a_run_that_is_read_only_is_evaluated_and_nothing_is_written(
     assert not (run / "evaluation").exists()
 
 
-def test_scores_are_shown_before_a_full_disk_is_one_line(
-    trained: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("spoiled", "arguments", "hint"),
+    [
+        ("config.json", (), "is not a run"),
+        ("checkpoints", (), "is a copy without checkpoints/ and cannot be evaluated: copy the whole run"),
+        ("", ("--checkpoint", "9"), "has no checkpoint 9: choose from latest, best, "),
+        ("", ("--episodes", "100000000"), "use at most --episodes"),
+    ],
+)
+def test_what_cannot_be_evaluated_is_told_in_one_line(
+    spoiled: str,
+    arguments: tuple[str, ...],
+    hint: str,
+    trained: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
-    def fill(*_: object) -> None:
-        raise UserError("cannot write evaluation: No space left on device")
-
-    monkeypatch.setattr(RunFolder, "save_evaluation", fill)
-    assert call("evaluate", str(trained), "--episodes", "5") == 2
-    out, error = capsys.readouterr()
-    assert "greedy" in out
-    assert error == "action-balance: cannot write evaluation: No space left on device\n"
+    run = tmp_path / "run"
+    shutil.copytree(trained, run, ignore=shutil.ignore_patterns("evaluation", spoiled or "evaluation"))
+    assert call("evaluate", str(run), *arguments) == 2
+    error = capsys.readouterr().err
+    assert hint in error
+    assert error.count("\n") == 1
+    assert not (run / "evaluation" / "evaluation.json").exists()

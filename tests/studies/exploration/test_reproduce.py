@@ -31,7 +31,7 @@ def test_a_study_is_trained_continued_and_reported(tmp_path: Path, capsys: pytes
     assert first.stat().st_mtime_ns == before
     made = TaskRecord.read(tmp_path / "runs" / "deep-sea-10--ppo")
     assert made.steps.tolist() == [1024, 2048]
-    np.testing.assert_allclose(made.final, made.arrays["values"][:, 1])  # the last tenth of two updates is the last one
+    np.testing.assert_allclose(made.final, made.values[:, 1])  # the last tenth of two updates is the last one
     summary = json.loads((tmp_path / "summary.json").read_text())
     assert {row["method"] for row in summary["ours"]["ranking"]} == {"random", "ppo"}
     assert len((tmp_path / "agents.csv").read_text().splitlines()) == 11

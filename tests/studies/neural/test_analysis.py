@@ -1,24 +1,24 @@
 from pathlib import Path
 
-import jax
 import numpy as np
 import pytest
 
-from action_balance.envs.grid.config import GridConfig
 from action_balance.envs.grid.maps import open_world
-from action_balance.studies.neural.analysis import Counting, NeuralRecord, WorldRuns
+from action_balance.studies.neural.analysis import Counting, NeuralRecord, NeuralWorld
 from action_balance.studies.neural.settings import NeuralSettings
 
 
 def trained(returns: list[list[float]], states: list[list[float]], found: list[int]) -> NeuralRecord:
     """A method with these numbers; a negative step is a treasure never found, in 1024 steps."""
-    arrays = {
-        "steps": np.arange(1, len(returns[0]) + 1) * 10.0,
-        **{"states": np.array(states), "returns": np.array(returns), "first_reward": np.array(found)},
-        "seconds": np.array(1.0),
-    }
     config = NeuralSettings(seeds=len(found), steps=1024).runs("open")["rnd"]
-    return NeuralRecord(Path("open-rnd"), config, "finished", {}, arrays)
+    return NeuralRecord(
+        *(Path("open-rnd"), config, "finished", {}, {}),
+        steps=np.arange(1, len(returns[0]) + 1) * 10.0,
+        states=np.array(states),
+        returns=np.array(returns),
+        first_reward=np.array(found),
+        seconds=1.0,
+    )
 
 
 def test_the_score_is_the_mean_return_of_the_last_tenth_of_the_updates() -> None:
@@ -32,15 +32,13 @@ def test_the_score_is_the_mean_return_of_the_last_tenth_of_the_updates() -> None
 def test_methods_are_compared_by_states_and_by_steps_to_the_treasure() -> None:
     ours = trained([[0.0], [0.0]], [[12.0], [14.0]], [10, 30])
     other = trained([[0.0], [0.0]], [[10.0], [10.0]], [60, -1])  # 60 steps, and all 1024
-    world = WorldRuns(
-        "corridor", GridConfig("open", 2).make(jax.random.key(0)), {"action-balance-rnd": ours, "rnd": other}
-    )
-    more, ratio = world.more_states("action-balance-rnd", "rnd"), world.ratio("action-balance-rnd", "rnd")
+    world = NeuralWorld("corridor", {"action-balance-rnd": ours, "rnd": other})
+    more, ratio = world.more_states("action-balance-rnd", "rnd"), world.sooner("action-balance-rnd", "rnd")
     assert more is not None
     assert ratio is not None
     assert more.value == 3
     assert ratio.value == pytest.approx(1084 / 40)
-    assert world.ratio("action-balance-rnd", "ppo") is None
+    assert world.sooner("action-balance-rnd", "ppo") is None
 
 
 def counted(

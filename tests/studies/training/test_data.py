@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from watched_runs import STEPS, add, begin, config_of
 
 from action_balance.packing import unpacked
@@ -87,20 +86,6 @@ def test_a_damaged_row_shifts_no_update_of_runs_that_are_one_curve(tmp_path: Pat
     (curve,) = curves([tmp_path / f"run{seed}" for seed in (0, 2)], pooled=True)
     assert curve["steps"] == [STEPS, 3 * STEPS]
     assert curve["metrics"]["episode_return"] == [[1.0, 3.0, 1.0, 3.0], [3.0, 5.0, 3.0, 5.0]]
-
-
-def test_with_many_seeds_and_metrics_curves_have_fewer_points_so_that_they_fit_into_a_page(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    config = config_of(seeds=4, updates=1000)
-    folder, log = begin(tmp_path / "run", config)
-    add(log, config, 1)
-    folder.finish("interrupted")
-    (group,) = view_data.grouped([Watched.open(folder.path)], pooled=True)
-    for room, points in ((4 * 500, 500), (4 * 250, 250), (1, 20)):  # each point has the return of 4 seeds
-        monkeypatch.setattr(view_data, "MAX_VALUES", room)
-        assert view_data.points_for([group]) == points
-    assert view_data.bucket_of(config, 250) == 4
 
 
 def test_news_are_what_is_new_and_begin_anew_with_another_file(tmp_path: Path) -> None:

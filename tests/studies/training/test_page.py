@@ -14,7 +14,6 @@ from playwright.sync_api import Browser, Locator
 from watched_runs import HOSTILE, STEPS, add, begin, config_of, served
 
 from action_balance.studies.training import page as view_page
-from action_balance.studies.training.data import Watched
 
 
 def test_a_saved_page_is_one_file_that_no_name_breaks(runs: list[Path], tmp_path: Path, browser: Browser) -> None:
@@ -106,12 +105,6 @@ def test_charts_are_smoothed_filtered_and_saved_as_they_are_shown(
         page.locator("[data-metric=episode_return] svg[tabindex]").press("Home")
         assert "1,024 steps per seed" in page.locator("[data-metric=episode_return] [aria-live=polite]").inner_text()
         assert found.errors == []
-
-
-def test_a_film_that_is_too_large_is_left_out_and_said_to_be(runs: list[Path]) -> None:
-    page = view_page.runs_page([Watched.open(runs[0])], lambda *_: None, served=False)
-    assert "<code>episode.mp4</code>" in page
-    assert "<video" not in page
 
 
 def test_a_live_page_follows_a_run_from_before_its_beginning_to_its_end(

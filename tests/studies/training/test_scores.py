@@ -10,7 +10,6 @@ from watched_runs import STEPS, add, begin, config_of
 
 from action_balance.studies.statistics import MIN
 from action_balance.studies.training.data import Watched, grouped
-from action_balance.studies.training.page import scores_fragment
 from action_balance.studies.training.scores import Score, compared, read_scores, score
 from action_balance.web.render import render_fragment
 
@@ -99,32 +98,3 @@ def test_a_lead_is_significant_if_the_interval_of_every_difference_is_above_zero
     assert unsure["lead"]["unclear"] == ["C"]
     assert not any(row["best_of_all"] for row in unsure["rows"])
     assert "The lead over C is not significant" in shown(low, high, wide)
-
-
-@pytest.mark.parametrize(
-    ("scores", "words"),
-    [
-        ([score_of("A", 2.5)], "2.50 with one seed"),
-        ([score_of("A", 1, 4)], "the mean of 2 seeds (range 1.00 to 4.00)"),
-        ([score_of("A", *[2.0] * 5)], "the mean of 5 seeds (95 % interval 2.00 to 2.00)"),
-        ([score_of("A", 500), score_of("B", 500.2)], "B and A reach the same final return, 500. No method leads"),
-        ([score_of("A", 5), score_of("B", 5), score_of("C", 1)], "A and B lead together with a final return of 5.00"),
-        ([score_of("A", 5, steps=50), score_of("B", 1)], "the runs differ in length, from 50 to 100 steps per seed"),
-        ([score_of("A", 5, ended=False), score_of("B", 1)], "So far, A leads"),
-        ([score_of("A", 5), score_of("B")], "B has no finished episode"),
-    ],
-)
-def test_the_verdict_says_who_leads_and_how_certain_that_is(scores: list[Score], words: str) -> None:
-    assert words in shown(*scores)
-
-
-def test_the_scores_of_a_live_page_are_those_of_its_runs_now(tmp_path: Path) -> None:
-    config = config_of()
-    folder, log = begin(tmp_path / "run", config)
-    add(log, config, 1)
-    waiting = Watched.open(tmp_path / "later", live=True)
-    runs = [Watched.open(folder.path), waiting]
-    assert "RND reaches a return of 2.00" in text_of(scores_fragment(runs))
-    add(log, config, 2)
-    assert "RND reaches a return of 3.00" in text_of(scores_fragment(runs))
-    folder.release()

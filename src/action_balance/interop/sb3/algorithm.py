@@ -18,12 +18,8 @@ from stable_baselines3.common.vec_env import VecEnv
 from action_balance.errors import UserError
 from action_balance.interop.sb3.explorer import Explorer
 from action_balance.interop.sb3.policy import POLICIES, ExploringPolicy, exploring, to_numpy
-from action_balance.interop.sb3.rollout import (
-    ExploringDictRolloutBuffer,
-    ExploringRolloutBuffer,
-    RolloutRecorder,
-    stacked,
-)
+from action_balance.interop.sb3.rollout import ExploringDictRolloutBuffer, ExploringRolloutBuffer, RolloutRecorder
+from action_balance.interop.tensors import stacked
 
 #: The default length of the warm-up, in steps of each environment, and the greatest part of the training it may take.
 _WARMUP, _WARMUP_PART = 128, 10
@@ -116,11 +112,9 @@ class ExploringPPO(PPO):
             self.rnd_kwargs if self.rnd else None,
             seed,
         )
-        if self.action_balance:
-            self.policy.shift_of = self._shift
-
-    def _shift(self, obs: Any) -> th.Tensor:
-        return th.as_tensor(self.explorer.shift(to_numpy(obs)), device=self.device)
+        if self.explorer.balance is not None:
+            shift = self.explorer.balance.shift
+            self.policy.shift_of = lambda obs: th.as_tensor(shift(to_numpy(obs)), device=self.device)
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "explorer"]
@@ -155,17 +149,7 @@ class ExploringPPO(PPO):
     def collect_rollouts(
         self, env: VecEnv, callback: BaseCallback, rollout_buffer: RolloutBuffer, n_rollout_steps: int
     ) -> bool:
-        """Collect a rollout of the behaviour policy, reward it, and let the bonuses learn from it.
-
-        Args:
-            env: The environments.
-            callback: Called at each step.
-            rollout_buffer: Where the rollout is stored.
-            n_rollout_steps: T.
-
-        Returns:
-            Whether the rollout is complete.
-        """
+        """Collect a rollout of the behaviour policy, reward it, and let the bonuses learn from it."""
         if not self.explorer.bonuses:
             return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
         recorder = RolloutRecorder(env, self.policy)
@@ -180,7 +164,7 @@ class ExploringPPO(PPO):
         if recorder.shifts is not None:
             buffer.add_shifts(recorder.shifts)
         if self.explorer.rnd is not None:
-            rewards = self.explorer.reward(next_obs)
+            rewards = self.explorer.rnd.reward(next_obs)
             with th.no_grad():
                 last_values = self.policy.intrinsic_values(obs_as_tensor(self._last_obs, self.device))  # type: ignore[arg-type]  # as in the base class
             coefs = self.extrinsic_coef, self.intrinsic_coef

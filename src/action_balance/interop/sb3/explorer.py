@@ -10,6 +10,7 @@ import torch as th
 from gymnasium import spaces
 
 from action_balance.interop.bonuses import RND, ActionBalance
+from action_balance.interop.tensors import mapped
 
 
 class Explorer:
@@ -30,7 +31,6 @@ class Explorer:
         rnd: dict[str, Any] | None,
         seed: int,
     ) -> Self:
-        """Create bonuses that have learned nothing."""
         return cls(
             action_space,
             None if balance is None else ActionBalance.create(obs_space, action_space, **{"seed": seed, **balance}),
@@ -39,31 +39,20 @@ class Explorer:
 
     @property
     def bonuses(self) -> dict[str, ActionBalance | RND]:
-        """What there is, by name."""
         pairs = {"action_balance": self.balance, "rnd": self.rnd}
         return {name: bonus for name, bonus in pairs.items() if bonus is not None}
-
-    def shift(self, obs: Any) -> np.ndarray:
-        """What action balance adds to the logits."""
-        assert self.balance is not None
-        return self.balance.shift(obs)
 
     def observe(self, obs: Any) -> None:
         """Update the observation statistics with steps of a random agent."""
         for bonus in self.bonuses.values():
             bonus.observe(obs)
 
-    def reward(self, next_obs: Any) -> np.ndarray:
-        """Intrinsic rewards of a rollout."""
-        assert self.rnd is not None
-        return self.rnd.reward(next_obs)
-
     def learn(self, obs: Any, actions: np.ndarray, next_obs: Any, epochs: int, minibatches: int) -> dict[str, float]:
-        """Learn from a rollout."""
         errors, passes = {}, {"epochs": epochs, "minibatches": minibatches}
         if self.balance is not None:
+            shaped = mapped(lambda part, like: part.reshape(like.shape), obs, next_obs)
             taken = actions.reshape(*actions.shape[:2], *(self._action_space.shape or ()))
-            errors["action_balance"] = self.balance.learn(_shaped(obs, next_obs), taken, **passes)
+            errors["action_balance"] = self.balance.learn(shaped, taken, **passes)
         if self.rnd is not None:
             errors["rnd"] = self.rnd.learn(next_obs, **passes)
         return errors
@@ -88,10 +77,3 @@ class Explorer:
 def _fitting(saved: dict[str, th.Tensor], own: dict[str, th.Tensor]) -> dict[str, th.Tensor]:
     """Saved arrays; those whose shapes depend on the number of environments are the bonus's own."""
     return {key: value if own[key].shape == value.shape else own[key] for key, value in saved.items()}
-
-
-def _shaped(obs: Any, like: Any) -> Any:
-    """Observations with the axes of others."""
-    if isinstance(obs, dict):
-        return {name: _shaped(part, like[name]) for name, part in obs.items()}
-    return obs.reshape(like.shape)

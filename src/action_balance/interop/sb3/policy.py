@@ -8,30 +8,25 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch as th
-from stable_baselines3.common.policies import (
-    ActorCriticCnnPolicy,
-    ActorCriticPolicy,
-    MultiInputActorCriticPolicy,
-)
+from stable_baselines3.common.policies import ActorCriticCnnPolicy, ActorCriticPolicy, MultiInputActorCriticPolicy
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import nn
+
+from action_balance.interop.tensors import mapped
 
 
 class ShiftedObs(NamedTuple):
     """Observations of a minibatch, and what action balance added to the logits when the actions were chosen."""
 
     obs: PyTorchObs
-    shift: th.Tensor
-    """(B, A)."""
+    shift: th.Tensor  # (B, A)
 
 
 class Acted(NamedTuple):
     """What the last decision of a policy was based on, beside its observations."""
 
-    shift: th.Tensor | None
-    """What was added to the logits, (B, A); None without action balance."""
-    intrinsic_value: th.Tensor | None
-    """Values of the intrinsic stream, (B,); None without it."""
+    shift: th.Tensor | None  # what was added to the logits, (B, A); None without action balance
+    intrinsic_value: th.Tensor | None  # of the intrinsic stream, (B,); None without it
 
 
 class ExploringPolicy(ActorCriticPolicy):
@@ -42,8 +37,7 @@ class ExploringPolicy(ActorCriticPolicy):
     without them. With ``intrinsic_value``, the value network has a second output for intrinsic returns.
     """
 
-    shift_of: Callable[[PyTorchObs], th.Tensor] | None = None
-    """What is added to the logits in these observations; None adds nothing."""
+    shift_of: Callable[[PyTorchObs], th.Tensor] | None = None  # what is added to the logits; None adds nothing
 
     def __init__(self, *args: Any, intrinsic_value: bool = False, **kwargs: Any) -> None:
         self.intrinsic_value = intrinsic_value
@@ -93,11 +87,9 @@ class ExploringPolicy(ActorCriticPolicy):
             self._shift = None
 
     def predict_values(self, obs: PyTorchObs) -> th.Tensor:
-        """Values of the environment's rewards."""
         return super().predict_values(obs)[:, :1]
 
     def intrinsic_values(self, obs: PyTorchObs) -> th.Tensor:
-        """Values of the intrinsic rewards."""
         return super().predict_values(obs)[:, 1]
 
 
@@ -122,14 +114,10 @@ POLICIES: dict[str, type[ActorCriticPolicy]] = {
 
 
 def exploring(policy: type[ActorCriticPolicy]) -> type[ActorCriticPolicy]:
-    """A policy class that explores."""
     if issubclass(policy, ExploringPolicy):
         return policy
     return type(f"Exploring{policy.__name__}", (ExploringPolicy, policy), {"__doc__": policy.__doc__})
 
 
 def to_numpy(obs: PyTorchObs) -> Any:
-    """Observations on the host."""
-    if isinstance(obs, dict):
-        return {name: np.asarray(part.cpu()) for name, part in obs.items()}
-    return np.asarray(obs.cpu())
+    return mapped(lambda part: np.asarray(part.cpu()), obs)

@@ -12,6 +12,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepR
 
 from action_balance.interop.autoreset import Reached
 from action_balance.interop.sb3.policy import ExploringPolicy, ShiftedObs
+from action_balance.interop.tensors import stacked
 
 
 class RolloutRecorder(VecEnvWrapper):
@@ -26,7 +27,6 @@ class RolloutRecorder(VecEnvWrapper):
         self._next: list[Any] = []
 
     def reset(self) -> VecEnvObs:
-        """Reset the environments."""
         return self.venv.reset()
 
     def step_wait(self) -> VecEnvStepReturn:
@@ -47,7 +47,6 @@ class RolloutRecorder(VecEnvWrapper):
 
     @property
     def intrinsic_values(self) -> np.ndarray:
-        """Values of the intrinsic stream, (T, N)."""
         return np.stack(self._values)
 
     @property
@@ -59,16 +58,13 @@ class RolloutRecorder(VecEnvWrapper):
 class ExploringRolloutBuffer(RolloutBuffer):
     """A rollout that also knows what was added to the logits, and has a second stream of returns."""
 
-    shifts: np.ndarray | None = None
-    """What was added to the logits, (T * N, A) in the order of the minibatches' indices."""
+    shifts: np.ndarray | None = None  # added to the logits, (T * N, A) in the order of the minibatches' indices
 
     def reset(self) -> None:
-        """Forget the rollout."""
         super().reset()
         self.shifts = None
 
     def add_shifts(self, shifts: np.ndarray) -> None:
-        """Attach what was added to the logits."""
         self.shifts = self.swap_and_flatten(shifts)
 
     def add_stream(
@@ -99,10 +95,3 @@ def gae(rewards: np.ndarray, values: np.ndarray, gamma: float, gae_lambda: float
     for step in reversed(range(len(rewards))):
         advantages[step] = errors[step] + gamma * gae_lambda * advantages[step + 1]
     return advantages[:-1]
-
-
-def stacked(seen: list[Any]) -> Any:
-    """Observations of several steps as one batch."""
-    if isinstance(seen[0], dict):
-        return {name: np.stack([obs[name] for obs in seen]) for name in seen[0]}
-    return np.stack(seen)

@@ -72,7 +72,7 @@ class Condition:
     @property
     def fewest_episodes(self) -> int | None:
         """Fewest episodes of a run behind the final return, or else the return so far; None without any."""
-        counts = [run.episodes for run in self.finished or self.under_way]
+        counts = [int(run.episodes.sum()) for run in self.finished or self.under_way]
         return min((count for count in counts if count), default=None)
 
     @property
@@ -91,7 +91,6 @@ class Condition:
 
 
 def mean_curve(runs: Sequence[AtariRecord]) -> Curve:
-    """Mean learning curve of runs."""
     common = min(len(run.steps) for run in runs)
     values = np.stack([run.curve[:common] for run in runs])  # (R, T)
     known = np.isfinite(values).all(axis=0)

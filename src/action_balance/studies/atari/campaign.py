@@ -64,7 +64,6 @@ def findings(
 
 
 def run_data(record: AtariRecord) -> Data:
-    """One run, for ``summary.json``."""
     hardware = record.made_by.get("hardware") or {}
     versions = record.made_by.get("versions") or {}
     devices = ", ".join(sorted(set(hardware.get("devices") or [])))
@@ -76,7 +75,7 @@ def run_data(record: AtariRecord) -> Data:
         "status": record.status,
         "steps": record.steps_done,
         "steps_planned": record.config.agent.updates * record.config.agent.steps_per_update,
-        "episodes": record.episodes,
+        "episodes": int(record.episodes.sum()),
         "final_return": number(record.final_return),
         "best_return": number(record.best_return),
         "steps_per_second": number(record.steps_per_second),
@@ -95,7 +94,6 @@ RUN_COLUMNS = (
 
 
 def run_rows(runs: Iterable[Data]) -> list[list[object]]:
-    """Rows of ``runs.csv``."""
     rows = []
     for run in runs:
         full = run | {"frames": SKIP * run["steps"]}

@@ -14,7 +14,6 @@ ACTION_MODES = {"greedy": "most probable action", "sampled": "sampled from π", 
 
 
 def atari_page(folder: Path, summary: Data) -> str:
-    """The page of a report."""
     games, rooms = summary["ours"]["games"], summary["ours"]["rooms"]
     methods = [name for name in COMPARED if any(name in game["methods"] for game in games.values())]
     rows = [row for game in games.values() for row in game["methods"].values()]
@@ -49,7 +48,6 @@ def _against_base(games: Data, name: str) -> dict[str, list[str]]:
 
 
 def _rooms(rows: list[Data]) -> Data:
-    """Rooms by game, method and action mode."""
     found: Data = {}
     for row in rows:
         found.setdefault(row["game"], {}).setdefault(row["method"], {})[row["mode"]] = row

@@ -5,9 +5,9 @@ import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
+from jaxtyping import Float
 
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
@@ -27,19 +27,16 @@ RECENT = 100
 class AtariRecord(RunRecord):
     """A run with one seed."""
 
-    axes: ClassVar = {
-        "steps": "U",  # environment steps
-        "episodes": "U",  # episodes that ended in each update
-        "returns": "U",  # their mean return; nan where none ended
-        "best": "U",  # their highest return; nan where none ended
-        "entropy_added": "U",  # entropy of softmax(Normalize(r)); nan where it was not recorded
-        "entropy_bonus": "U",  # entropy of r / sum(r); nan where it was not recorded
-        "seconds": "",  # duration of all updates; 0 where it was not recorded
-    }
+    steps: Float[np.ndarray, " U"]  # environment steps
+    episodes: Float[np.ndarray, " U"]  # episodes that ended in each update
+    returns: Float[np.ndarray, " U"]  # their mean return; nan where none ended
+    best: Float[np.ndarray, " U"]  # their highest return; nan where none ended
+    entropy_added: Float[np.ndarray, " U"]  # entropy of softmax(Normalize(r)); nan where it was not recorded
+    entropy_bonus: Float[np.ndarray, " U"]  # entropy of r / sum(r); nan where it was not recorded
+    seconds: float  # duration of all updates; 0 where it was not recorded
 
     @property
     def game(self) -> str:
-        """The emulator's name of the game."""
         return self.config.env.short_name
 
     @property
@@ -48,24 +45,13 @@ class AtariRecord(RunRecord):
         return method_name(self.config.agent)
 
     @property
-    def steps(self) -> np.ndarray:
-        """Environment steps after each update, (U,)."""
-        return self.arrays["steps"]
-
-    @property
     def steps_done(self) -> int:
-        """Environment steps so far."""
         return int(self.steps[-1]) if len(self.steps) else 0
-
-    @property
-    def episodes(self) -> int:
-        """Episodes that have ended."""
-        return int(self.arrays["episodes"].sum())
 
     @property
     def curve(self) -> np.ndarray:
         """Mean return of the last `RECENT` episodes after each update, (U,)."""
-        return recent_mean(self.arrays["episodes"], self.arrays["returns"])
+        return recent_mean(self.episodes, self.returns)
 
     @property
     def final_return(self) -> float:
@@ -75,18 +61,16 @@ class AtariRecord(RunRecord):
     @property
     def best_return(self) -> float:
         """The highest return of an episode; nan where none has ended."""
-        known = self.arrays["best"][np.isfinite(self.arrays["best"])]
+        known = self.best[np.isfinite(self.best)]
         return float(known.max()) if len(known) else math.nan
 
     @property
     def steps_per_second(self) -> float:
         """Mean speed over all updates; nan where it was not recorded."""
-        seconds = float(self.arrays["seconds"])
-        return self.steps_done / seconds if seconds else math.nan
+        return self.steps_done / self.seconds if self.seconds else math.nan
 
     @classmethod
     def extract(cls, path: Path, config: TrainConfig) -> Arrays:
-        """The metrics of the updates so far."""
         names = ("steps", "episodes", "episode_return", "best_return", "entropy_added", "entropy_bonus")
         steps, episodes, returns, best, added, bonus = (
             column[0] for column in metric_columns(path, config, names).values()

@@ -38,7 +38,6 @@ class AtariSettings:
         check_names("method", self.methods, COMPARED)
 
     def plan(self) -> dict[str, TrainConfig]:
-        """The runs by name, in order: all games and methods with the first seed, then with the next."""
         runs = [
             self.training.run(game, method, seed)
             for seed in range(self.seed, self.seed + self.seeds)

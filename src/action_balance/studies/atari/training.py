@@ -50,7 +50,6 @@ class AtariTraining:
         self.agent(PRESET.method)  # checks the other numbers
 
     def agent(self, method: str, normalize: Normalization = PRESET.normalize) -> AgentConfig:
-        """Config of an agent."""
         chosen = None if normalize == PRESET.normalize else normalize
         return replace(
             PRESET,
@@ -86,7 +85,6 @@ class AtariTraining:
         return run == as_begun(ours, run.agent.host)
 
     def run(self, game: str, method: str, seed: int, normalize: Normalization = "l2") -> TrainConfig:
-        """Config of a run with one seed."""
         return TrainConfig(AtariConfig(f"{PREFIX}{game}"), self.agent(method, normalize), seed)
 
 

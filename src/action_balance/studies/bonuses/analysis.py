@@ -1,9 +1,7 @@
 """The numbers of the bonus study, from its records. Axes: R agents, C checkpoints, B bins of visits."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
-import jax
 import numpy as np
 
 from action_balance.config.methods import NONE
@@ -21,8 +19,8 @@ from action_balance.studies.bonuses.settings import (
     Setup,
 )
 from action_balance.studies.counting import CALIBRATED, SMALLEST, mean_correlation
-from action_balance.studies.neural.analysis import SOLVED
 from action_balance.studies.statistics import Estimate
+from action_balance.studies.worlds import SOLVED, WorldRecords
 from action_balance.web.format import as_float, side
 
 #: A bonus orders by counts if its rank correlations reach the first. It counts accurately if it also estimates counts,
@@ -40,43 +38,15 @@ LEAST_SHARE = 0.01
 SHOWN = 1000
 
 
-@dataclass(frozen=True)
-class WorldRecords:
-    """All agents in one world. Agents with the same seed start alike, so that they are compared seed by seed."""
-
-    name: str
-    setups: dict[str, BonusRecord] = field(default_factory=dict)
-
-    @property
-    def any(self) -> BonusRecord:
-        """One of the records."""
-        return next(iter(self.setups.values()))
-
-    def reachable(self) -> int:
-        """States that some episode can reach."""
-        return int(self.any.config.environment(jax.random.key(0)).reachable().sum())
-
-    def sooner(self, ours: str, other: str) -> Estimate | None:
-        """Mean steps of others until the first reward over those of ours; all steps count if there was none."""
-        if not {ours, other} <= self.setups.keys() or not WORLDS[self.name].has_treasure:
-            return None
-        return statistics.paired_ratio(self.setups[other].found_steps, self.setups[ours].found_steps)
-
-    def more_states(self, ours: str, other: str) -> Estimate | None:
-        """How many more states agents reached in the end than others; None unless both are there."""
-        if not {ours, other} <= self.setups.keys():
-            return None
-        return statistics.mean((self.setups[ours].states[:, -1] - self.setups[other].states[:, -1]).astype(float))
+World = WorldRecords[BonusRecord]
 
 
-def group(records: Sequence[BonusRecord]) -> dict[str, WorldRecords]:
-    """The records by world."""
-    worlds: dict[str, WorldRecords] = {}
+def group(records: Sequence[BonusRecord]) -> dict[str, World]:
+    worlds: dict[str, World] = {}
     for record in records:
-        worlds.setdefault(record.world, WorldRecords(record.world)).setups[record.setup.name] = record
+        worlds.setdefault(record.world, World(record.world, {})).records[record.setup.name] = record
     for world in worlds.values():
-        trained = {(one.config.seed, one.config.seeds, one.limit) for one in world.setups.values()}
-        if len(trained) > 1:
+        if len({(one.config.seed, one.config.seeds, one.limit) for one in world.records.values()}) > 1:
             raise UserError(
                 f"the agents in {world.name} differ in their seeds or steps: use a separate --out for each, or retrain "
                 f"them all with --overwrite"
@@ -85,7 +55,6 @@ def group(records: Sequence[BonusRecord]) -> dict[str, WorldRecords]:
 
 
 def numbers(records: Sequence[BonusRecord]) -> Data:
-    """All numbers for the summary."""
     worlds = group(records)
     return {
         "counting": {name: found for name, world in worlds.items() if (found := counting_numbers(world))},
@@ -94,23 +63,20 @@ def numbers(records: Sequence[BonusRecord]) -> Data:
     }
 
 
-def world_numbers(world: WorldRecords) -> Data:
-    """What every setup is worth in a world."""
+def world_numbers(world: World) -> Data:
     return {
         "title": WORLDS[world.name].title,
         "has_treasure": WORLDS[world.name].has_treasure,
         "agents": world.any.config.seeds,
         "steps": world.any.limit,
-        "reachable": world.reachable(),
-        "setups": {name: setup_numbers(world, name) for name in world.setups},
+        "reachable": world.reachable,
+        "setups": {name: setup_numbers(world, name) for name in world.records},
     }
 
 
-def setup_numbers(world: WorldRecords, name: str) -> Data:
-    """What one setup is worth in a world."""
-    record = world.setups[name]
-    # Over all agents; unknown if half of them never got there.
-    median = float(np.median(np.where(record.found, record.found_steps, np.inf)))
+def setup_numbers(world: World, name: str) -> Data:
+    record = world.records[name]
+    sooner = world.sooner if WORLDS[world.name].has_treasure else lambda *_: None
     solved = record.score > SOLVED
     exact = record.setup.exact.name
     return {
@@ -120,11 +86,11 @@ def setup_numbers(world: WorldRecords, name: str) -> Data:
         "solved": int(solved.sum()),
         "found_share": statistics.to_data(statistics.share(record.found)),
         "solved_share": statistics.to_data(statistics.share(solved)),
-        "median_steps": median if np.isfinite(median) else None,
+        "median_steps": record.median_steps,
         "states": statistics.to_data(statistics.mean(record.states[:, -1].astype(float))),
-        "sooner": statistics.to_data(world.sooner(name, BASE)),
+        "sooner": statistics.to_data(sooner(name, BASE)),
         "exact": exact,
-        "sooner_than_exact": statistics.to_data(world.sooner(name, exact)) if name != exact else None,
+        "sooner_than_exact": statistics.to_data(sooner(name, exact)) if name != exact else None,
         "more_states": statistics.to_data(world.more_states(name, BASE)),
         "kl": float(record.kl.mean()) if len(record.kl) else None,
         "coef": float(record.coef[-1]) if len(record.coef) else None,
@@ -143,9 +109,9 @@ def _course(record: BonusRecord) -> Data:
     }
 
 
-def matrix_numbers(world: WorldRecords) -> Data:
+def matrix_numbers(world: World) -> Data:
     """Every next-state bonus with every action bonus, in one world."""
-    setups = [one for one in map(Setup.of, world.setups) if one.action in ACTIONS]
+    setups = [one for one in map(Setup.of, world.records) if one.action in ACTIONS]
     combined = {one.intrinsic for one in setups if one.action != NONE}
     return {
         "world": world.name,
@@ -154,10 +120,10 @@ def matrix_numbers(world: WorldRecords) -> Data:
     }
 
 
-def counting_numbers(world: WorldRecords) -> Data:
+def counting_numbers(world: World) -> Data:
     """Every bonus of a world that was compared with true counts, by what it counts."""
     found: Data = {}
-    for record in world.setups.values():
+    for record in world.records.values():
         bonus = record.setup.intrinsic if record.setup.action == NONE else record.setup.action
         for kind, compared in record.comparisons.items():
             # A next-state bonus of transitions is compared with pairs, but balances nothing.
@@ -215,7 +181,6 @@ def _is_close(ratio: Data) -> bool:
 
 
 def category(bonus: Data) -> str:
-    """What a bonus of the summary does, one of `CATEGORIES`."""
     return COUNTS if bonus["counts"] else ORDERS if bonus["orders"] else NEITHER
 
 

@@ -38,7 +38,6 @@ KINDS = {STATES: "states", PAIRS: "state-action pairs"}
 
 
 def draw_all(ours: Data) -> dict[str, Figure]:
-    """All figures by name."""
     found: dict[str, Figure] = {}
     if ours["counting"]:
         found |= {"ranks": ranks(ours["counting"]), "ratios": ratios(ours["counting"])}

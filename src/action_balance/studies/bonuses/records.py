@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import Float
 
 from action_balance.config.train import TrainConfig
 from action_balance.engines.callbacks import Callback, Update
@@ -20,12 +21,12 @@ from action_balance.studies import counting
 from action_balance.studies.bonuses.settings import Condition, Setup
 from action_balance.studies.records import (
     Arrays,
-    RunRecord,
     metric_columns,
     read_record,
     typical_seconds,
     write_record,
 )
+from action_balance.studies.worlds import SeekerRecord
 
 #: The kinds of visits that a bonus can be compared with, which are also prefixes of arrays: of states and of pairs.
 STATES, PAIRS = "states", "pairs"
@@ -59,84 +60,29 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class BonusRecord(RunRecord):
+class BonusRecord(SeekerRecord):
     """The agents with one setup in one world."""
 
-    axes: ClassVar = {
-        "first_reward": "R",
-        "score": "R",
-        "steps": "P",
-        "states": "R P",
-        "kl": "K",
-        "coef": "C",
-        "seconds": "",
-    }
-
-    @cached_property
-    def condition(self) -> Condition:
-        return Condition.of(self.name)
+    score: Float[np.ndarray, " R"]  # mean return over the last tenth of the updates; 0 where no episode ended
+    kl: Float[np.ndarray, " K"]  # KL(beta || pi), mean over agents; empty without an action bonus, or P values
+    coef: Float[np.ndarray, " C"]  # c of Eq. 5, mean over agents; empty where it is constant, or P values
+    seconds: float  # duration of all updates but the first, which is compiled
 
     @property
     def world(self) -> str:
-        return self.condition.world
+        return Condition.of(self.name).world
 
     @property
     def setup(self) -> Setup:
-        return self.condition.setup
-
-    @property
-    def seconds(self) -> float:
-        """Duration of all updates but the first, which is compiled."""
-        return float(self.arrays["seconds"])
-
-    @property
-    def first_reward(self) -> np.ndarray:
-        """Environment steps until the first positive reward, (R,); -1 where there was none."""
-        return self.arrays["first_reward"]
-
-    @property
-    def found(self) -> np.ndarray:
-        """Whether each agent ever got a reward, (R,) bool."""
-        found: np.ndarray = self.first_reward >= 0
-        return found
-
-    @property
-    def found_steps(self) -> np.ndarray:
-        """Environment steps until the first reward, (R,); all steps where there was none."""
-        return np.where(self.found, self.first_reward, self.limit)
-
-    @property
-    def score(self) -> np.ndarray:
-        """Mean return over the last tenth of the updates, (R,); 0 where no episode ended."""
-        return self.arrays["score"]
-
-    @property
-    def steps(self) -> np.ndarray:
-        """Environment steps of each agent, (P,)."""
-        return self.arrays["steps"]
-
-    @property
-    def states(self) -> np.ndarray:
-        """States reached so far, (R, P)."""
-        return self.arrays["states"]
-
-    @property
-    def kl(self) -> np.ndarray:
-        """KL(beta || pi), mean over agents, (P,); empty without an action bonus."""
-        return self.arrays["kl"]
-
-    @property
-    def coef(self) -> np.ndarray:
-        """c of Eq. 5, mean over agents, (P,); empty where it is constant."""
-        return self.arrays["coef"]
+        return Condition.of(self.name).setup
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:
         """The comparisons by `STATES` or `PAIRS`."""
         return {
-            kind: Comparison(**{name: self.arrays[f"{kind}_{name}"] for name in Comparison.__dataclass_fields__})
+            kind: Comparison(**{name: self.more[f"{kind}_{name}"] for name in Comparison.__dataclass_fields__})
             for kind in (STATES, PAIRS)
-            if f"{kind}_updates" in self.arrays
+            if f"{kind}_updates" in self.more
         }
 
     @classmethod

@@ -154,7 +154,6 @@ class Setup:
 
     @classmethod
     def of(cls, name: str) -> "Setup":
-        """The setup with a name."""
         intrinsic, _, action = name.partition("+")
         return cls(NONE, RANDOM) if name == RANDOM else cls(intrinsic, action or NONE)
 
@@ -199,7 +198,6 @@ class Condition:
 
     @classmethod
     def of(cls, name: str) -> "Condition":
-        """The condition with a name."""
         world, _, setup = name.partition("--")
         return cls(world, Setup.of(setup))
 
@@ -261,7 +259,6 @@ class BonusesSettings:
         return SCALES[self.scale].seeds if self.seeds is None else self.seeds
 
     def plan(self) -> dict[str, TrainConfig]:
-        """The runs by name, in the order in which they are trained."""
         return {one.name: self.config(one) for one in self.conditions()}
 
     def conditions(self) -> list[Condition]:
@@ -275,7 +272,6 @@ class BonusesSettings:
         return list(dict.fromkeys(found))
 
     def config(self, condition: Condition) -> TrainConfig:
-        """How the agents of a condition are trained."""
         about = WORLDS[condition.world]
         steps = self.steps or SCALES[self.scale].steps or about.steps
         return TrainConfig(about.env, condition.setup.agent(steps, about.envs), self.seed, self.agents)

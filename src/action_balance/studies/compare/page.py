@@ -6,12 +6,9 @@ from pathlib import Path
 from action_balance.files import Data, own_file
 from action_balance.plots.drawing import method_name
 from action_balance.printable import printable
-from action_balance.reading import is_file
 from action_balance.runs.learning_curve import LAST
-from action_balance.runs.results import SUMMARY
 from action_balance.studies.charts import chart_title
 from action_balance.studies.compare.screen import ALL
-from action_balance.studies.registry import read_summary
 from action_balance.studies.statistics import MIN, has_interval
 from action_balance.web.files import read_table
 from action_balance.web.format import as_float, decimals, ends, listed
@@ -23,14 +20,12 @@ TABLE_NUMBERS = (
 )
 
 
-def result_page(folder: Path) -> str:
-    """The page of a comparison."""
+def result_page(folder: Path, summary: Data) -> str:
     rows = read_table(own_file(folder, "comparison.csv"), ("environment", "curve", "metric"))
     metric = rows[0]["metric"] if rows else "the metric"
     worlds: dict[str, list[Data]] = {}
     for row in rows:
         worlds.setdefault(row["environment"], []).append(_scores(row))
-    summary = read_summary(folder) if is_file(folder / SUMMARY) else {}
     titles = summary.get("titles", {})
     curves = [
         one | {"environment": titles.get(one["environment"], one["environment"])} for one in _curves(folder, metric)
@@ -72,12 +67,11 @@ def _label(curve: str) -> str:
 
 
 def _scores(row: Data) -> Data:
-    """One row of the table of scores; an interval from few seeds, as older versions wrote it, is left out."""
     known = {name: as_float(row.get(name) or None) for name in (*TABLE_NUMBERS, "lowest", "highest")}
     seeds = 0 if math.isnan(known["seeds"]) else int(known["seeds"])
 
     def estimate(name: str) -> Data:
-        low, high = (known[f"{name}_{end}"] if has_interval(seeds) else math.nan for end in ("low", "high"))
+        low, high = (known[f"{name}_{end}"] for end in ("low", "high"))
         extremes = [known["lowest"], known["highest"]]
         is_range = not has_interval(seeds) and seeds > 1 and name != "better" and all(map(math.isfinite, extremes))
         return {"value": known[name], "low": low, "high": high, "range": extremes if is_range else None}
@@ -117,7 +111,7 @@ def _curves(folder: Path, metric: str) -> list[Data]:
                 "label": _label(row["curve"]),
                 "method": row["curve"].partition(",")[0],
                 "seeds": seeds,
-                "band": row.get("band") or ("interval" if has_interval(seeds) else None),
+                "band": row.get("band") or None,
                 "bucket": 1,
                 "steps": [],
                 "metrics": {metric: {"mean": [], "low": [], "high": []}},
@@ -125,6 +119,5 @@ def _curves(folder: Path, metric: str) -> list[Data]:
         )
         curve["steps"].append(int(float(row["steps"] or 0)))
         for part, column in (("mean", "iqm"), ("low", "low"), ("high", "high")):
-            known = row[column] and (part == "mean" or curve["band"])  # older versions wrote intervals of few seeds
-            curve["metrics"][metric][part].append(float(row[column]) if known else None)
+            curve["metrics"][metric][part].append(float(row[column]) if row[column] else None)
     return list(curves.values())

@@ -34,7 +34,6 @@ class Variant:
 
     @property
     def finished(self) -> tuple[AtariRecord, ...]:
-        """The runs that made all their updates."""
         return tuple(run for run in self.runs if run.finished)
 
     @property
@@ -49,7 +48,7 @@ class Variant:
 
     def values(self, which: Which) -> np.ndarray:
         """Entropy after each update, (R, T)."""
-        return np.stack([run.arrays[f"entropy_{which}"][: len(self.steps)] for run in self.used])
+        return np.stack([getattr(run, f"entropy_{which}")[: len(self.steps)] for run in self.used])
 
     def finals(self, which: Which) -> np.ndarray:
         """Mean entropy of each run over the last tenth of the updates, (R,)."""

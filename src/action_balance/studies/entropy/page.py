@@ -12,7 +12,6 @@ from action_balance.web.format import ends
 
 
 def entropy_page(folder: Path, summary: Data) -> str:
-    """The page of a report."""
     ours = summary["ours"]
     compared = [row for row in ours["lower"] if row["which"] == "added" and row["difference"]["value"] is not None]
     below = {name: row["added_below_flat"]["value"] for name, row in ours["variants"].items()}

@@ -37,7 +37,6 @@ class EntropySettings:
         check_seeds(self.seed, self.seeds, MAX_SEEDS)
 
     def plan(self) -> dict[str, TrainConfig]:
-        """The runs by name, in order: all variants with the first seed, then with the next."""
         runs = [
             self.training.run(GAME, method, seed, normalize)
             for seed in range(self.seed, self.seed + self.seeds)

@@ -31,7 +31,6 @@ NEUTRAL = 0.5
 
 
 def group(records: Sequence[TaskRecord]) -> dict[str, dict[str, TaskRecord]]:
-    """The records by task and method."""
     tasks: dict[str, dict[str, TaskRecord]] = {}
     for record in records:
         tasks.setdefault(record.task, {})[record.method] = record
@@ -45,7 +44,6 @@ def group(records: Sequence[TaskRecord]) -> dict[str, dict[str, TaskRecord]]:
 
 
 def numbers(records: Sequence[TaskRecord]) -> Data:
-    """All numbers for the summary."""
     tasks = group(records)
     ranked = ranked_tasks(tasks)
     methods = _methods(tasks) if ranked else []

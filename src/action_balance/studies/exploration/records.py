@@ -6,10 +6,9 @@ Axes: R agents, U updates, P points of the curves.
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float, Shaped
+from jaxtyping import Float, Int, Shaped
 
 from action_balance.config.train import TrainConfig
 from action_balance.runs.learning_curve import LAST, carried_forward
@@ -25,7 +24,11 @@ POINTS = 40
 class TaskRecord(RunRecord):
     """The agents with one method in one task."""
 
-    axes: ClassVar = {"final": "R", "steps": "P", "values": "R P", "seconds": "", "processes": ""}
+    steps: Int[np.ndarray, " P"]  # environment steps of each agent at the end of every part of the training
+    values: Float[np.ndarray, "R P"]  # mean over the episodes that ended in every part of the training
+    final: Float[np.ndarray, " R"]  # mean over the episodes that ended in the last tenth of the updates
+    seconds: float  # duration of all updates but the first, which is compiled
+    processes: int  # processes that trained runs of this study at the same time, with this one
 
     @property
     def task(self) -> str:
@@ -34,26 +37,6 @@ class TaskRecord(RunRecord):
     @property
     def method(self) -> str:
         return Condition.of(self.name).method
-
-    @property
-    def seconds(self) -> float:
-        """Duration of all updates but the first, which is compiled."""
-        return float(self.arrays["seconds"])
-
-    @property
-    def processes(self) -> int:
-        """Processes that trained runs of this study at the same time, with this one."""
-        return int(self.arrays["processes"])
-
-    @property
-    def final(self) -> np.ndarray:
-        """Mean over the episodes that ended in the last tenth of the updates, (R,)."""
-        return self.arrays["final"]
-
-    @property
-    def steps(self) -> np.ndarray:
-        """Environment steps of each agent at the end of every part of the training, (P,)."""
-        return self.arrays["steps"]
 
     @property
     def scores(self) -> np.ndarray:
@@ -68,7 +51,7 @@ class TaskRecord(RunRecord):
     @cached_property
     def curve(self) -> np.ndarray:
         """The scores of each agent over the training, (R, P)."""
-        return self._scaled(self.arrays["values"])
+        return self._scaled(self.values)
 
     @property
     def steps_per_second(self) -> float:

@@ -165,7 +165,6 @@ class Condition:
 
     @classmethod
     def of(cls, name: str) -> "Condition":
-        """The condition with a name."""
         task, _, method = name.partition("--")
         return cls(task, method)
 
@@ -213,7 +212,6 @@ class ExplorationSettings:
         return tuple(name for name in TASKS[task].methods if name in chosen)
 
     def plan(self) -> dict[str, TrainConfig]:
-        """The runs by name, in the order in which they are trained."""
         return {one.name: self.config(one) for one in self.conditions()}
 
     def conditions(self) -> list[Condition]:
@@ -221,7 +219,6 @@ class ExplorationSettings:
         return [Condition(task, method) for task in self.chosen_tasks for method in self.methods_in(task)]
 
     def config(self, condition: Condition) -> TrainConfig:
-        """How the agents of a condition are trained."""
         about = TASKS[condition.task]
         steps = self.steps or SCALES[self.scale].tasks.get(condition.task) or about.steps
         return TrainConfig(about.env, about.agent(condition.method, steps), self.seed, self.agents)

@@ -10,35 +10,25 @@ from action_balance.files import Data
 from action_balance.printable import printable
 from action_balance.studies.grid.player import result_data
 from action_balance.studies.grid.settings import RunSettings
-from action_balance.studies.registry import read_summary
 from action_balance.studies.settings_text import command_line
-from action_balance.studies.statistics import Estimate, difference_of_means, from_data, to_data
+from action_balance.studies.statistics import difference_of_means, from_data, to_data
 from action_balance.web.files import read_figures
 from action_balance.web.format import Side, as_float, side
 from action_balance.web.render import render
 
 
 @dataclass(frozen=True)
-class Lead:
+class BestMethod:
     """The best method, and how far it is ahead of the second."""
 
     best: str
-    second: str | None
-    """None for a single method."""
-    estimate: Data
-    """The number of the best method."""
-    difference: Data | None
-    """How much better it is than the second, with its interval."""
-    side: Side
-    """Where that interval lies, relative to 0: above if the lead over the second, and all others, is significant."""
+    second: str | None  # None for a single method
+    estimate: Data  # the number of the best method
+    difference: Data | None  # how much better it is than the second, with its interval
+    side: Side  # of that interval, relative to 0: above if the lead over the second, and all others, is significant
 
 
-def result_page(folder: Path) -> str:
-    """The page of an existing result."""
-    return explore_page(folder, read_summary(folder))
-
-
-def explore_page(folder: Path, summary: Data) -> str:
+def result_page(folder: Path, summary: Data) -> str:
     """The page of a result: the best methods, the player, coverage, goals, and how to reproduce it."""
     ours, settings = summary["ours"], summary["settings"]
     name = printable(str(summary.get("name") or folder.resolve().name))
@@ -68,17 +58,14 @@ def explore_page(folder: Path, summary: Data) -> str:
     )
 
 
-def lead(estimates: Mapping[str, Data], sign: int = 1) -> Lead:
+def lead(estimates: Mapping[str, Data], sign: int = 1) -> BestMethod:
     """The method with the highest number, or with sign -1 the lowest."""
     known = {name: from_data(data) for name, data in estimates.items()}
     best, *others = sorted(known, key=lambda name: -sign * known[name].value)
     if not others:
-        return Lead(best, None, estimates[best], None, "unknown")
-    differences = [to_data(_ahead(known[best], known[other], sign)) for other in others]
+        return BestMethod(best, None, estimates[best], None, "unknown")
+    pairs = [(known[best], known[other]) if sign > 0 else (known[other], known[best]) for other in others]
+    differences = [to_data(difference_of_means(*pair)) for pair in pairs]
     sides = {side(difference, 0) for difference in differences}
     least: Side = next(one for one in ("unknown", "around", "above") if one in sides)
-    return Lead(best, others[0], estimates[best], differences[0], least)
-
-
-def _ahead(best: Estimate, other: Estimate, sign: int) -> Estimate:
-    return difference_of_means(best, other) if sign > 0 else difference_of_means(other, best)
+    return BestMethod(best, others[0], estimates[best], differences[0], least)

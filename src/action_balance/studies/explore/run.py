@@ -11,7 +11,6 @@ from rich.table import Table
 from action_balance.envs.grid.maps import draw_map, parse_map, read_map
 from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
-from action_balance.files import Data
 from action_balance.printable import printable
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
@@ -47,7 +46,6 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
 
 
 def _run(world: GridWorld, settings: RunSettings, console: Console) -> Exploration:
-    """Run the methods, and print what they found."""
     parts = 2 if world.goals.any() else 1
     with progress_bar(console, "explore", parts * settings.runs * len(settings.methods)) as progress:
         result = analysis.run(world, settings, progress)
@@ -62,19 +60,15 @@ def conclusion(result: Exploration) -> list[str]:
     lines = []
     if more_cells is not None:
         text = with_interval(more_cells, "+.1f", f" of {result.coverage.reachable:,}")
-        lines += wrapped(f"cells covered: {text}{_significance(more_cells, 0)}", "  ")
+        lines += wrapped(f"cells covered: {text}{SIGNIFICANCE[side(more_cells, 0)]}", "  ")
     if ratio is not None:
         text = with_interval(ratio, ".2f", " times as fast")
-        lines += wrapped(f"reaches a goal {text}{_significance(ratio, 1)}", "  ")
+        lines += wrapped(f"reaches a goal {text}{SIGNIFICANCE[side(ratio, 1)]}", "  ")
     if any("[" in line for line in lines):
         lines.append("95 % confidence intervals in brackets; more --runs make them narrower.")
     elif lines:
         lines.append(f"An interval needs at least {statistics.MIN} --runs, so this may be due to chance.")
     return [COMPARED, *lines] if lines else []
-
-
-def _significance(estimate: Data, neutral: float) -> str:
-    return SIGNIFICANCE[side(estimate, neutral)]
 
 
 def _table(result: Exploration, settings: RunSettings) -> Table:
@@ -106,16 +100,16 @@ def _plus_minus(estimate: Estimate, digits: int) -> str:
 
 def _write(folder: ResultFolder, result: Exploration, settings: RunSettings) -> None:
     from action_balance.studies.explore import page
-    from action_balance.studies.grid import coverage, figures, first_reach, trace_file
+    from action_balance.studies.grid import coverage, first_reach, trace_file
 
     coverage.write(folder, result.coverage)
     world = parse_map(folder.summary["map"], settings.episode_steps)
-    trace_file.write(folder, "map", world, {name: one.first for name, one in result.coverage.methods.items()})
+    trace_file.write(folder, "map", world, result.coverage.methods)
     ours = {"coverage": result.coverage.numbers}
     if result.first_reach:
         first_reach.write(folder, "reach.csv", result.first_reach)
-        figures.save(folder, first_reach=figures.first_reach_steps(result.first_reach))
+        first_reach.save_figures(folder, first_reach=first_reach.first_reach_steps(result.first_reach))
         ours["first_reach"] = {name: found.numbers for name, found in result.first_reach.items()}
     folder.summary["ours"] = ours
-    folder.write("report.html", as_bytes(page.explore_page(folder.path, folder.summary)))
+    folder.write("report.html", as_bytes(page.result_page(folder.path, folder.summary)))
     folder.save()  # last: from now on the result counts as finished

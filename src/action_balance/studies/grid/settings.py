@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from action_balance.config.fields import Settings, count, number
 from action_balance.envs.grid.config import LARGEST
-from action_balance.errors import MAX, UserError, check_numbers
+from action_balance.errors import MAX, UserError
 from action_balance.studies import paper
 from action_balance.studies.checks import check_count, check_names
 from action_balance.tabular.settings import METHODS, TabularSettings
@@ -23,43 +24,39 @@ CORRIDOR_EPISODES = 25
 
 
 @dataclass(frozen=True)
-class RunSettings:
+class RunSettings(Settings):
     """Settings of every experiment with the tabular agent; the defaults are the paper's."""
 
-    runs: int = 100
+    runs: int = count(100)
     """Runs per method."""
-    seed: int = 0
+    seed: int = number(0, high=MAX)
     """Random seed; the same seed gives the same files."""
-    episode_steps: int = paper.EPISODE_STEPS
+    episode_steps: int = count(paper.EPISODE_STEPS)
     """Steps per episode."""
-    episodes: int = paper.EPISODES
+    episodes: int = count(paper.EPISODES)
     """Episodes per run in the coverage study."""
-    update_every: int = TabularSettings.update_every
+    update_every: int = count(TabularSettings.update_every)
     """Steps between updates of the agent."""
-    action_coef: float = TabularSettings.action_coef
+    action_coef: float = number(TabularSettings.action_coef, high=1e6)
     """Weight c_a of the action bonus."""
-    state_coef: float = TabularSettings.state_coef
+    state_coef: float = number(TabularSettings.state_coef, high=1e6)
     """Weight c_s of the next-state bonus."""
     methods: tuple[str, ...] = tuple(METHODS)
     """Methods to compare: random, action-balance, rnd, action-balance-rnd."""
-    max_steps: int = 1_000_000
+    max_steps: int = count(1_000_000)
     """Steps after which a run that has not reached its goal times out; results report how many do."""
 
     def __post_init__(self) -> None:
-        check_numbers(self, "runs", "episode_steps", "episodes", "max_steps", low=1, high=MAX)
-        check_numbers(self, "seed", high=MAX)
+        super().__post_init__()
         check_count("--episodes times --episode-steps", self.coverage_steps)
         check_names("method", self.methods, METHODS)
-        self.agent  # noqa: B018, which checks the other numbers
 
     @property
     def agent(self) -> TabularSettings:
-        """Settings of the tabular agent."""
         return TabularSettings(self.update_every, self.action_coef, self.state_coef)
 
     @property
     def coverage_steps(self) -> int:
-        """Steps of a run that measures coverage."""
         return self.episodes * self.episode_steps
 
 
@@ -67,10 +64,10 @@ class RunSettings:
 class GridSettings(RunSettings):
     """Settings of ``reproduce grid``; the defaults are the paper's, with ten times its runs."""
 
-    runs: int = 1000
+    runs: int = count(1000)
     """Runs per method (and per goal). The default gives narrow intervals; 100 is the paper's scale."""
-    size: int = paper.SIZE
-    """Cells along each side of the open world, at most 1000."""
+    size: int = number(paper.SIZE, high=LARGEST)
+    """Cells along each side of the open world."""
     goals: tuple[Cell, ...] = paper.GOALS
     """Goal cells x,y; each goal gets its own runs."""
     studies: tuple[str, ...] = STUDIES
@@ -79,7 +76,6 @@ class GridSettings(RunSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_names("study", self.studies, STUDIES)
-        check_numbers(self, "size", high=LARGEST)
         if "goals" in self.studies and not self.goals:
             raise UserError("the goals study needs at least one goal, e.g. --goals 10,20")
         if "corridor" in self.studies:
@@ -103,7 +99,6 @@ class GridSettings(RunSettings):
 
     @property
     def world(self) -> "GridWorld":
-        """The open world."""
         from action_balance.envs.grid.maps import open_world
 
         return open_world(self.size, self.episode_steps)

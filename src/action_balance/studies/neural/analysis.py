@@ -6,47 +6,37 @@ Axes: R seeds, U updates, S states, A actions.
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import ClassVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
 from action_balance.agent.context import AgentContext
 from action_balance.agent.rollout import act, make_actor
 from action_balance.agent.state import Actor, TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.trainer import DeviceTrainer
-from action_balance.envs.base import Environment
 from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.envs.grid.world import GridWorld
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder, learning_curve
 from action_balance.studies import statistics
 from action_balance.studies.counting import mean_correlation, rank_correlation
-from action_balance.studies.grid.first_reach import FirstReachSteps
-from action_balance.studies.records import Arrays, RunRecord, metric_columns, update_seconds
+from action_balance.studies.records import Arrays, metric_columns, update_seconds
 from action_balance.studies.statistics import Estimate
-
-#: A seed has solved its world if its mean return over the last tenth of the updates exceeds this.
-SOLVED = 0.5
+from action_balance.studies.worlds import SOLVED, SeekerRecord, WorldRecords
 
 
 @dataclass(frozen=True)
-class NeuralRecord(RunRecord):
+class NeuralRecord(SeekerRecord):
     """The seeds of one method in one world."""
 
-    axes: ClassVar = {
-        "steps": "U",  # environment steps of each seed
-        "states": "R U",  # distinct states reached so far
-        "returns": "R U",  # mean return of the episodes that ended; nan where none did
-        "first_reward": "R",  # environment steps until the first reward; -1 where there was none
-        "seconds": "",  # duration of all updates
-    }
+    returns: Float[np.ndarray, "R P"]  # mean return of the episodes that ended in each update; nan where none did
+    seconds: float  # duration of all updates
 
     @classmethod
     def extract(cls, path: Path, config: TrainConfig) -> Arrays:
-        """The metrics of a finished run."""
         names = ("steps", "states", "episode_return", "first_reward")
         steps, states, returns, reached = metric_columns(path, config, names).values()
         if steps.shape[1] != config.agent.updates:
@@ -54,24 +44,6 @@ class NeuralRecord(RunRecord):
         seconds = np.array(update_seconds(path, config).sum())
         arrays = {"steps": steps[0], "states": states, "returns": returns, "first_reward": reached[:, -1]}
         return {**arrays, "seconds": seconds}
-
-    @property
-    def steps(self) -> np.ndarray:
-        return self.arrays["steps"]
-
-    @property
-    def states(self) -> np.ndarray:
-        return self.arrays["states"]
-
-    @property
-    def returns(self) -> np.ndarray:
-        return self.arrays["returns"]
-
-    @cached_property
-    def found(self) -> FirstReachSteps:
-        """Environment steps until the first reward."""
-        first = self.arrays["first_reward"]
-        return FirstReachSteps(np.where(first < 0, self.limit, first).astype(np.int64), first >= 0)
 
     @property
     def scores(self) -> np.ndarray:
@@ -94,39 +66,10 @@ class NeuralRecord(RunRecord):
 
     @cached_property
     def visits(self) -> np.ndarray:
-        """How often each state was reached, mean over seeds, (S,)."""
         return np.asarray(self.agents.state_visits).mean(axis=0)
 
 
-@dataclass(frozen=True)
-class WorldRuns:
-    """All methods in one world. Agents with the same seed start alike, so that methods are compared seed by seed."""
-
-    name: str
-    environment: Environment
-    methods: dict[str, NeuralRecord]
-
-    @classmethod
-    def create(cls, name: str, methods: dict[str, NeuralRecord]) -> "WorldRuns":
-        """The runs of a world by method."""
-        return cls(name, next(iter(methods.values())).config.environment(jax.random.key(0)), methods)
-
-    @cached_property
-    def reachable(self) -> int:
-        """States that some episode can reach."""
-        return int(self.environment.reachable().sum())
-
-    def more_states(self, ours: str, other: str) -> Estimate | None:
-        """How many more states one method reached in the end than another; None unless both are there."""
-        if not {ours, other} <= self.methods.keys():
-            return None
-        return statistics.mean(self.methods[ours].states[:, -1] - self.methods[other].states[:, -1])
-
-    def ratio(self, ours: str, other: str) -> Estimate | None:
-        """Mean steps of another method until the first reward over those of ours; all steps count if there was none."""
-        if not {ours, other} <= self.methods.keys():
-            return None
-        return statistics.paired_ratio(self.methods[other].found.steps, self.methods[ours].found.steps)
+NeuralWorld = WorldRecords[NeuralRecord]
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from action_balance.plots.drawing import COLOURS, HERO, INK, MUTED, PAPER, PERCE
 from action_balance.plots.heatmaps import one_row
 from action_balance.runs import learning_curve
 from action_balance.studies import statistics
-from action_balance.studies.neural.analysis import Counting, WorldRuns
+from action_balance.studies.neural.analysis import Counting, NeuralWorld
 from action_balance.studies.neural.settings import WORLDS
 
 #: Last value, method and label of a curve.
@@ -23,11 +23,11 @@ End = tuple[float, str, str]
 
 
 @style.context(STYLED)
-def coverage(world: WorldRuns) -> Figure:
+def coverage(world: NeuralWorld) -> Figure:
     """Share of the reachable states reached so far: mean over seeds with the band of its 95 % interval, if any."""
     figure, axes = drawing.new_figure("Share of the states reached so far")
     ends = []
-    for name, trained in world.methods.items():
+    for name, trained in world.records.items():
         mean, low, high = statistics.mean_band(trained.states / world.reachable)
         drawing.curve(axes, name, trained.steps, mean, low, high)
         ends.append((float(mean[-1]), name, drawing.method_name(name)))
@@ -38,14 +38,14 @@ def coverage(world: WorldRuns) -> Figure:
 
 
 @style.context(STYLED)
-def visits(world: WorldRuns) -> Figure | None:
+def visits(world: NeuralWorld) -> Figure | None:
     """Mean visits of each state in the whole training, a panel per method; None without a map."""
     scene = WORLDS[world.name].scene(world.environment)
     if scene is None:
         return None
     panels = {
         drawing.method_name(name).replace("action balance", "action\nbalance"): scene.as_drawn(trained.visits)
-        for name, trained in world.methods.items()
+        for name, trained in world.records.items()
     }
     star = ", star: treasure" if scene.world.goals.any() else ""
     label = f"mean visits per agent (logarithmic); dot: start{star}"
@@ -53,13 +53,13 @@ def visits(world: WorldRuns) -> Figure | None:
 
 
 @style.context(STYLED)
-def found(world: WorldRuns) -> Figure:
+def found(world: NeuralWorld) -> Figure:
     """Share of seeds that have found the treasure after each step."""
     figure, axes = drawing.new_figure("Share of agents that have found the treasure")
     ends = []
-    for name, trained in world.methods.items():
-        reached = np.sort(trained.found.steps[trained.found.reached])
-        count = len(trained.found.steps)
+    for name, trained in world.records.items():
+        reached = np.sort(trained.found_steps[trained.found])
+        count = len(trained.found)
         x = np.concatenate([[0], reached, [int(trained.steps[-1])]])
         share = np.concatenate([np.arange(len(reached) + 1), [len(reached)]]) / count
         axes.plot(x, share, drawstyle="steps-post", **drawing.line(name))
@@ -71,13 +71,13 @@ def found(world: WorldRuns) -> Figure:
 
 
 @style.context(STYLED)
-def returns(world: WorldRuns) -> Figure:
+def returns(world: NeuralWorld) -> Figure:
     """Return over training: interquartile mean over seeds with the band of its 95 % interval, if any."""
-    banded = statistics.has_interval(min(len(trained.returns) for trained in world.methods.values()))
+    banded = statistics.has_interval(min(len(trained.returns) for trained in world.records.values()))
     title = "Return: interquartile mean over agents"
     figure, axes = drawing.new_figure(f"{title}, with its 95 % interval" if banded else title)
     ends = []
-    for name, trained in world.methods.items():
+    for name, trained in world.records.items():
         values = np.nan_to_num(learning_curve.carried_forward(trained.returns))  # 0 before the first episode has ended
         middle, low, high = statistics.iqm_band([values])
         drawing.curve(axes, name, trained.steps, middle, low, high)
@@ -87,9 +87,9 @@ def returns(world: WorldRuns) -> Figure:
     return figure
 
 
-def _finish(axes: Axes, world: WorldRuns, ylabel: str, ends: Sequence[End]) -> None:
+def _finish(axes: Axes, world: NeuralWorld, ylabel: str, ends: Sequence[End]) -> None:
     """Set the axis of steps, and label the curves."""
-    last = int(next(iter(world.methods.values())).steps[-1])
+    last = int(next(iter(world.records.values())).steps[-1])
     axes.set(xlim=(0, last), xlabel="environment steps per seed", ylabel=ylabel)
     drawing.count_axis(axes.xaxis)
     drawing.end_labels(axes, ends)

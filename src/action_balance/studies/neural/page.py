@@ -6,15 +6,14 @@ from pathlib import Path
 from action_balance.config.agent import AgentConfig
 from action_balance.files import Data
 from action_balance.studies.neural import KIND
-from action_balance.studies.neural.analysis import SOLVED
 from action_balance.studies.neural.settings import WORLDS, NeuralSettings
 from action_balance.studies.page import study_page
 from action_balance.studies.settings_text import command_line, flat, plain
+from action_balance.studies.worlds import SOLVED
 from action_balance.web.format import ends, side
 
 
 def neural_page(folder: Path, summary: Data) -> str:
-    """The page of a result."""
     ours = summary["ours"]
     settings = {name: value for name, value in summary["settings"].items() if name != "studies"}
     lift = (100 * part for part in ends(ours["counting"]["lift"])) if "counting" in ours else ()

@@ -12,11 +12,12 @@ from action_balance.files import Data
 from action_balance.plots.drawing import HERO
 from action_balance.studies import statistics
 from action_balance.studies.neural import KIND, analysis, figures, page
-from action_balance.studies.neural.analysis import Counting, NeuralRecord, WorldRuns
+from action_balance.studies.neural.analysis import Counting, NeuralRecord, NeuralWorld
 from action_balance.studies.neural.settings import WORLDS, NeuralSettings
 from action_balance.studies.runner import Findings, Study, Table
 from action_balance.studies.settings_text import plain
 from action_balance.studies.verdict_text import SIGNIFICANCE, answer, with_interval, wrapped
+from action_balance.studies.worlds import SOLVED
 from action_balance.terminal.console import say
 from action_balance.web.format import side
 
@@ -52,7 +53,7 @@ def _add(found: Findings, world: str, runs: dict[str, NeuralRecord]) -> None:
         found.tables["counting.csv"] = _counting_table(result)
         found.figures["counting"] = figures.counting(result)
     else:
-        compared = WorldRuns.create(world, runs)
+        compared = NeuralWorld(world, runs)
         found.summary["ours"][world] = _world_numbers(compared)
         found.tables[f"{world}_states.csv"] = _states_table(compared)
         found.tables[f"{world}_agents.csv"] = _agents_table(compared)
@@ -61,33 +62,31 @@ def _add(found: Findings, world: str, runs: dict[str, NeuralRecord]) -> None:
             found.figures[f"{world}_{draw.__name__}"] = draw(compared)
         if (visits := figures.visits(compared)) is not None:
             found.figures[f"{world}_visits"] = visits
-    seconds = sum(float(run.arrays["seconds"]) for run in runs.values())
+    seconds = sum(run.seconds for run in runs.values())
     steps = sum(run.config.seeds * run.limit for run in runs.values())
     found.summary["timings"][world] = {"seconds": round(seconds, 3), "environment_steps": steps}
 
 
-def _states_table(world: WorldRuns) -> Table:
-    """The curves of a world."""
+def _states_table(world: NeuralWorld) -> Table:
     rows = []
-    for method, trained in world.methods.items():
+    for method, trained in world.records.items():
         for steps, *band in zip(trained.steps, *statistics.mean_band(trained.states), strict=True):
             rows.append((method, int(steps), *(round(float(part), 4) for part in band)))
     return ("method", "steps", "mean", "low", "high"), rows
 
 
-def _agents_table(world: WorldRuns) -> Table:
+def _agents_table(world: NeuralWorld) -> Table:
     rows = [
         (method, agent, int(trained.states[agent, -1]), steps if found else np.nan, round(float(score), 6))
-        for method, trained in world.methods.items()
+        for method, trained in world.records.items()
         for agent, (steps, found, score) in enumerate(
-            zip(trained.found.steps.tolist(), trained.found.reached, trained.scores, strict=True)
+            zip(trained.found_steps.tolist(), trained.found, trained.scores, strict=True)
         )
     ]
     return ("method", "agent", "states", "first_reward", "return"), rows
 
 
 def _counting_table(result: Counting) -> Table:
-    """Every pair of every agent."""
     rows = []
     for (agent, state, action), count in np.ndenumerate(result.counts):
         if result.acted_from[agent, state]:
@@ -97,27 +96,24 @@ def _counting_table(result: Counting) -> Table:
     return ("agent", "x", "y", "action", "count", "error", "pi", "beta"), rows
 
 
-def _world_numbers(world: WorldRuns) -> Data:
+def _world_numbers(world: NeuralWorld) -> Data:
     return {
         "reachable": world.reachable,
-        "methods": {method: _method_numbers(trained) for method, trained in world.methods.items()},
+        "methods": {method: _method_numbers(trained) for method, trained in world.records.items()},
         "more_states": statistics.to_data(world.more_states(HERO, BASE)),
         "more_than_ppo": statistics.to_data(world.more_states("action-balance", "ppo")),
-        "ratio": statistics.to_data(world.ratio(HERO, BASE)) if world.name != "open" else None,
+        "ratio": statistics.to_data(world.sooner(HERO, BASE)) if world.name != "open" else None,
     }
 
 
 def _method_numbers(trained: NeuralRecord) -> Data:
-    reached = trained.found.reached
-    # Over all agents; unknown if half of them never got there.
-    median = float(np.median(np.where(reached, trained.found.steps, np.inf)))
     return {
-        "agents": len(reached),
+        "agents": len(trained.found),
         "states": statistics.to_data(statistics.mean(trained.states[:, -1])),
-        "found": int(reached.sum()),
-        "median_steps": median if np.isfinite(median) else None,
+        "found": int(trained.found.sum()),
+        "median_steps": trained.median_steps,
         "solved": statistics.to_data(trained.solved),
-        "solved_agents": int((trained.scores > analysis.SOLVED).sum()),
+        "solved_agents": int((trained.scores > SOLVED).sum()),
         "return": statistics.to_data(statistics.bootstrap_mean(trained.scores)),
     }
 

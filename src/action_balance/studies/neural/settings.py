@@ -44,11 +44,9 @@ class NeuralSettings:
             self.runs(world)  # checks the other numbers
 
     def plan(self) -> dict[str, TrainConfig]:
-        """The runs by name, in the order in which they are trained."""
         return {f"{world}-{method}": config for world in self.studies for method, config in self.runs(world).items()}
 
     def runs(self, world: str) -> dict[str, TrainConfig]:
-        """The training runs of a world, by method."""
         methods = ("action-balance-rnd",) if world == "counting" else self.methods
         return {method: self._run(world, method) for method in methods}
 

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from action_balance.config.fields import Settings, count
 from action_balance.config.stopping import METRICS
 from action_balance.config.train import TrainConfig
-from action_balance.errors import MAX, UserError, check_name, check_numbers
+from action_balance.errors import UserError, check_name
 from action_balance.files import Data
 from action_balance.studies.sweep.space import Space
 
@@ -19,28 +20,25 @@ BASELINE = "baseline"
 
 
 @dataclass(frozen=True)
-class SearchConfig:
+class SearchConfig(Settings):
     """Which settings vary, and how the best are found."""
 
     set: tuple[str, ...] = field(default=(), metadata={"action": "append", "metavar": "NAME=VALUES"})
     """A setting to vary, by its place in config.json below the agent (ppo.learning_rate), after env. (env.size), or by
     its flag, with its values: choices (1e-4,3e-4), a range (0.9:0.999) or a range on a logarithmic scale
     (log:1e-4:1e-2). Repeat it for each setting."""
-    trials: int = 20
+    trials: int = count(20)
     """Number of combinations of values to try. The same command with a larger number adds trials."""
     metric: str = "episode_return"
     """Metric that is maximised, one of those in metrics.jsonl. The score of a trial is the mean over its seeds and the
     last 10 % of its updates."""
     early_stopping: bool = True
     """Stop trials early that are not among the best third after a ninth or a third of their training (ASHA)."""
-    finalists: int = 3
+    finalists: int = count(3)
     """Number of the best combinations that are trained again with fresh seeds, beside the settings without any
     change."""
-    final_seeds: int = 10
+    final_seeds: int = count(10)
     """Number of fresh seeds of each of them; an interval needs at least 5."""
-
-    def __post_init__(self) -> None:
-        check_numbers(self, "trials", "finalists", "final_seeds", low=1, high=MAX)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from action_balance.cluster.worker import outcome_of
-from action_balance.engines.callbacks import Update
+from action_balance.engines.callbacks import Listeners, Update
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError, WriteError
 from action_balance.studies import run_job
@@ -66,8 +66,8 @@ class TrialJob:
             return not (known and journal.stops_early(self.number, parts[made.update], measured))
 
         try:
-            chosen = run.folder, run.config, run.command
-            if not run_job.train(*chosen, report, lambda _: None, run.trust, callbacks=[after_update]):
+            listeners = Listeners(run.command, report, callbacks=[after_update])
+            if not run_job.train(run.folder, run.config, listeners, run.trust):
                 return
             measured = measure(run.folder, run.config, self.metric)
             if not math.isfinite(measured.score):

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from action_balance.config.train import TrainConfig
+from action_balance.envs.scene import Scene
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.packing import packed
@@ -65,8 +66,11 @@ class Watched:
 
     @property
     def name(self) -> str:
-        """Name of its folder, as it can be shown."""
         return printable(self.path.resolve().name)
+
+    def scene(self) -> Scene | None:
+        """The map of the environment, where it has one and the run has begun."""
+        return self.config.scene() if self.config is not None else None
 
 
 def bucket_of(config: TrainConfig, points: int = POINTS) -> int:
@@ -92,7 +96,6 @@ def points_for(groups: Sequence["Group"]) -> int:
 
 
 def columns(table: np.ndarray, names: Sequence[str], bucket: int) -> Data:
-    """Average metrics over buckets of updates."""
     updates = len(table)
     if not updates:
         return {"steps": [], "metrics": [], "values": packed(np.empty(0))}
@@ -136,8 +139,7 @@ class Group:
     environment: str
     label: str
     method: str
-    members: tuple[int, ...]
-    """Their places among all runs that have begun."""
+    members: tuple[int, ...]  # their places among all runs that have begun
     runs: tuple[Watched, ...]
 
     @property
@@ -147,7 +149,6 @@ class Group:
 
     @property
     def seeds(self) -> int:
-        """The seeds of all runs."""
         return len(self.numbers)
 
     @property
@@ -157,7 +158,6 @@ class Group:
 
 
 def grouped(runs: Sequence[Watched], pooled: bool) -> list[Group]:
-    """Group runs by environment and settings."""
     configs = [run.config for run in runs if run.config is not None]
     by_name: dict[tuple[str, str, str], list[int]] = {}
     for number, (environment, label) in enumerate(named(configs)):
@@ -183,7 +183,6 @@ def grouped(runs: Sequence[Watched], pooled: bool) -> list[Group]:
 
 
 def curve(group: Group, key: str, names: Sequence[str], table: np.ndarray, place: Place, bucket: int) -> Data:
-    """A curve as the page reads it."""
     return {
         "key": key,
         "environment": group.environment,

@@ -31,7 +31,7 @@ def news(path: Path, place: str, visits: str, trust: bool = False) -> Data:
 def _fresh(run: Watched, before: Place) -> Data | None:
     """Visits until each new moment; None without any, or without a map."""
     kept, after = read_new(run.path / VISITS, before)
-    scene = _scene(run) if kept else None
+    scene = run.scene() if kept else None
     if scene is None:
         return None
     return {
@@ -42,18 +42,13 @@ def _fresh(run: Watched, before: Place) -> Data | None:
     }
 
 
-def _scene(run: Watched) -> Scene | None:
-    assert run.config is not None
-    return run.config.scene()
-
-
 def players(runs: Sequence[Watched]) -> list[Data]:
     """A player for each environment whose visits were recorded, with a panel for each run that has begun."""
     by_world: dict[str, list[tuple[int, Watched, Scene]]] = {}
     begun = [(number, run) for number, run in enumerate(runs) if run.config is not None]
     names = view_data.named([run.config for _, run in begun if run.config is not None])
     for (number, run), (environment, _) in zip(begun, names, strict=True):
-        scene = _scene(run) if read_metrics(run.path, VISITS) else None
+        scene = run.scene() if read_metrics(run.path, VISITS) else None
         if scene is not None:
             by_world.setdefault(environment, []).append((number, run, scene))
     return [_player(f"world{number}", *item) for number, item in enumerate(by_world.items())]

@@ -13,6 +13,7 @@ from action_balance.files import Data, write_atomically
 from action_balance.reading import entries, is_folder
 from action_balance.runs import RunFolder
 from action_balance.studies import registry
+from action_balance.studies.checks import check_once
 from action_balance.studies.records import RUNS
 from action_balance.studies.training import maps as view_maps
 from action_balance.studies.training.data import Watched
@@ -24,21 +25,17 @@ from action_balance.web.serve import Site, serve
 
 
 @dataclass(frozen=True)
-class Shown:
+class PageView:
     """What is shown."""
 
-    page: Callable[[Link, bool], str]
-    """Makes the page, given where it finds files and whether it is served."""
-    runs: Sequence[Path] = ()
-    """The runs on it, whose news and files may be requested."""
-    trust: bool = False
-    """Whether families of environments that the runs name may be imported."""
+    page: Callable[[Link, bool], str]  # makes the page, given where it finds files and whether it is served
+    runs: Sequence[Path] = ()  # those on it, whose news and files may be requested
+    trust: bool = False  # whether families of environments that the runs name may be imported
 
 
 def view(
     paths: Sequence[Path], save: Path | None, live: bool, port: int, opens: bool, trust: bool, console: Console
 ) -> None:
-    """Show results or runs."""
     if save is not None and live:
         raise UserError("a saved page cannot follow a live run: leave out --save or --live")
     if save is not None and opens:
@@ -56,7 +53,7 @@ def view(
     say(console, f"wrote {save}, {len(content) / 1e6:.1f} MB")
 
 
-def chosen(paths: Sequence[Path], live: bool, trust: bool = False) -> Shown:
+def chosen(paths: Sequence[Path], live: bool, trust: bool = False) -> PageView:
     """What these folders show: the page of one result, or that of runs."""
     if not paths:
         raise UserError("nothing to view: give the folder of a result, or of one or more runs")
@@ -71,7 +68,7 @@ def chosen(paths: Sequence[Path], live: bool, trust: bool = False) -> Shown:
         for path in paths:
             _check_reported(path)
             Watched.open(path, trust=trust)
-        _check_once(paths)
+        check_once(paths)
     return _of_runs(paths, live, trust)
 
 
@@ -82,33 +79,26 @@ def _check_reported(path: Path) -> None:
         raise UserError(f"{path} has the runs of a study, but no report: write it with {command}")
 
 
-def _check_once(paths: Sequence[Path]) -> None:
-    real = [path.resolve() for path in paths]
-    for number, path in enumerate(real):
-        if path in real[:number]:
-            raise UserError(f"{paths[real.index(path)]} and {paths[number]} are the same run: give it only once")
-
-
-def _of_runs(paths: Sequence[Path], live: bool, trust: bool) -> Shown:
+def _of_runs(paths: Sequence[Path], live: bool, trust: bool) -> PageView:
     def page(link: Link, served: bool) -> str:
         return runs_page([Watched.open(path, live, trust) for path in paths], link, served, live)
 
-    return Shown(page, paths, trust)
+    return PageView(page, paths, trust)
 
 
-def _of_result(path: Path, trust: bool) -> Shown:
+def _of_result(path: Path, trust: bool) -> PageView:
     page = registry.page_of(path)
     if page is not None and trust:
         raise UserError(f"{path} is a result, and its page imports no code: leave out --trust")
     if page is not None:
-        return Shown(lambda *_: page())
+        return PageView(lambda *_: page())
     runs = [run for run in entries(path / RUNS) if RunFolder.holds_run(run)]
     if not runs:
         raise UserError(f"{path} has no interactive page: open its report.html in a browser")
     return _of_runs(runs, False, trust)
 
 
-def site_of(shown: Shown, live: bool) -> Site:
+def site_of(shown: PageView, live: bool) -> Site:
     """What a server offers: the page, the media of the runs' evaluations, and news of the runs."""
     files: dict[str, tuple[Path, Path]] = {}
 
