@@ -7,17 +7,20 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from queue import SimpleQueue
+from statistics import fmean
 from typing import Any
 
 from action_balance.files import Data, reason
 from action_balance.tracking.base import PROJECTS, EndStatus, RunInfo, TrackConfig, Tracker
-from action_balance.tracking.flat import flat
 from action_balance.tracking.registry import CLASSES, make
 
 #: Seconds that all trackers together may take to send what is left when a run ends, by how it ends.
 PATIENCE: dict[EndStatus, float] = {"finished": 60.0, "interrupted": 4.0, "failed": 10.0}
 #: The same for a tracker that has not even started, such as one whose server does not answer.
 UNSTARTED = 30.0
+
+#: The entries of a row that are no metrics.
+KEYS = ("update", "seed", "steps")
 
 #: Where the manifest of a run has its trackers.
 TRACKING = "tracking"
@@ -41,6 +44,28 @@ def planned(config: TrackConfig) -> Data:
     project = {"project": config.project} if config.project else {}
     names = {name: dict(project) for name in config.names if name in CLASSES}
     return {TRACKING: names} if names else {}
+
+
+def flat(rows: Sequence[Mapping[str, Any]], timing: Mapping[str, Any]) -> dict[str, float]:
+    found = [_numbers(row) for row in rows]
+    if len(found) == 1:
+        metrics = found[0]
+    else:
+        names = dict.fromkeys(name for one in found for name in one)
+        metrics = {name: fmean(one[name] for one in found if name in one) for name in names}
+        for row, one in zip(rows, found, strict=True):
+            metrics |= {f"seed-{row['seed']}/{name}": number for name, number in one.items()}
+    return metrics | {f"timing/{name}": number for name, number in _numbers(timing).items()}
+
+
+def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
+    named: dict[str, Any] = {}
+    for name, value in row.items():
+        if name not in KEYS:
+            named |= {f"{name}/{i}": item for i, item in enumerate(value)} if isinstance(value, list) else {name: value}
+    return {
+        name: float(value) for name, value in named.items() if isinstance(value, int | float) and math.isfinite(value)
+    }
 
 
 class Tracking:

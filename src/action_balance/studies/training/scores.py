@@ -122,16 +122,8 @@ def compared(scores: Sequence[Score]) -> Data:
 
 
 def _row(one: Score, final: Data | None) -> Data:
-    return {
-        "label": one.label,
-        "method": one.method,
-        "seeds": one.seeds,
-        "steps": one.steps,
-        "known": len(one.final),
-        "final": final,
-        "best": statistics.number(one.best if math.isfinite(one.best) else math.nan),
-        "states": statistics.number(one.states),
-        "cells": one.cells,
-        "seconds": statistics.number(one.seconds),
-        "rate": statistics.number(one.rate),
-    }
+    best = one.best if math.isfinite(one.best) else math.nan
+    plain = {name: getattr(one, name) for name in ("label", "method", "seeds", "steps", "cells")}
+    numbers = {"best": best, "states": one.states, "seconds": one.seconds, "rate": one.rate}
+    known = {name: statistics.number(value) for name, value in numbers.items()}
+    return {**plain, "known": len(one.final), "final": final, **known}
