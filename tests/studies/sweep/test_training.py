@@ -110,7 +110,7 @@ def test_the_score_of_a_seed_is_the_mean_of_the_last_tenth_of_its_updates(tmp_pa
     write_run(tmp_path, MADE, [[float(update) for update in range(18)], [4.0] * 18])
     scores, updates = seed_scores(tmp_path, MADE, RETURN)
     assert (scores.tolist(), updates) == ([17.0, 4.0], 18)  # a tenth of 18 updates is one
-    assert measure(tmp_path, MADE, RETURN) == (10.5, 18, pytest.approx(18 * 2 * 1000 / 500))
+    assert measure(tmp_path, MADE, RETURN) == pytest.approx((10.5, 18, 18 * 2 * 1000 / 500))
 
 
 def test_updates_in_which_no_episode_ended_keep_the_return_before(tmp_path: Path) -> None:
