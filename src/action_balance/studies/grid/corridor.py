@@ -29,7 +29,6 @@ from action_balance.studies.grid import figures, first_reach, trace_file
 from action_balance.studies.grid.coverage import write_curves
 from action_balance.studies.grid.film import Recorder, as_maps, film_moments, visits_until
 from action_balance.studies.grid.first_reach import FirstReachSteps
-from action_balance.studies.grid.part import Part
 from action_balance.studies.grid.settings import CORRIDOR_EPISODES, GridSettings
 from action_balance.studies.statistics import Estimate
 from action_balance.tabular import simulate
@@ -46,6 +45,9 @@ EARLY_EPISODES = 5
 WALK_STREAM, REACH_STREAM = 2, 3
 
 LEFT, RIGHT = -1, 1
+
+#: The paper's numbers, with the same keys as ours.
+PAPERS: Data | None = None
 
 
 @dataclass(frozen=True)
@@ -207,7 +209,11 @@ def _write_maps(folder: ResultFolder, result: Corridor) -> None:
     write_curves(folder, "corridor_coverage.csv", recorded, rates)
 
 
-def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
+def count_runs(settings: GridSettings) -> int:
+    return 2 * settings.runs * len(settings.methods)
+
+
+def reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
     result = run(settings, progress)
     first_reach.write(folder, "corridor.csv", result.treasure)
     _write_maps(folder, result)
@@ -218,9 +224,3 @@ def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress)
     )
     trace_file.write(folder, "corridor", result.world, {name: one.first for name, one in result.digging.items()})
     return result.numbers, result.simulated_steps
-
-
-PART = Part(
-    runs=lambda settings: 2 * settings.runs * len(settings.methods),
-    reproduce=_reproduce,
-)

@@ -20,7 +20,6 @@ from action_balance.runs.results import ResultFolder
 from action_balance.studies import paper, statistics
 from action_balance.studies.grid import figures, trace_file
 from action_balance.studies.grid.film import Film, Recorder, as_maps, film_moments
-from action_balance.studies.grid.part import Part
 from action_balance.studies.grid.settings import GridSettings, RunSettings
 from action_balance.studies.statistics import Estimate
 from action_balance.tabular import simulate
@@ -40,6 +39,13 @@ STREAM = 0
 
 #: The most runs that are drawn as single points.
 SHOWN_RUNS = 300
+
+#: The paper's numbers, with the same keys as ours.
+PAPERS: Data | None = {
+    "times_sooner": paper.CROSSING_RATIO,
+    "more_cells": paper.MORE_CELLS,
+    "more_increase": paper.MORE_INCREASE,
+}
 
 
 @dataclass(frozen=True)
@@ -294,7 +300,11 @@ def final_cells(result: Coverage) -> Figure:
     return figure
 
 
-def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
+def count_runs(settings: GridSettings) -> int:
+    return settings.runs * len(settings.methods)
+
+
+def reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
     result = run(settings.world, settings, progress)
     write(folder, result)
     # The goals that lie in the world; others are an error only in the part that runs to them.
@@ -302,10 +312,3 @@ def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress)
     marked = GridWorld.create(settings.size, settings.size, goals=inside, episode_steps=settings.episode_steps)
     trace_file.write(folder, "open", marked, {name: one.first for name, one in result.methods.items()})
     return result.numbers, result.simulated_steps
-
-
-PART = Part(
-    runs=lambda settings: settings.runs * len(settings.methods),
-    reproduce=_reproduce,
-    paper={"times_sooner": paper.CROSSING_RATIO, "more_cells": paper.MORE_CELLS, "more_increase": paper.MORE_INCREASE},
-)

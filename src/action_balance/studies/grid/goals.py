@@ -14,7 +14,6 @@ from action_balance.runs.results import ResultFolder
 from action_balance.studies import paper, statistics
 from action_balance.studies.grid import figures
 from action_balance.studies.grid.first_reach import FirstReachSteps
-from action_balance.studies.grid.part import Part
 from action_balance.studies.grid.settings import Cell, GridSettings
 from action_balance.studies.statistics import Agreement, Estimate
 from action_balance.tabular import simulate
@@ -23,6 +22,16 @@ from action_balance.web.format import count
 
 #: Names the random stream of this part.
 STREAM = 1
+
+#: The paper's numbers, with the same keys as ours.
+PAPERS: Data | None = {
+    "ratio": paper.GOALS_RATIO,
+    "runs": paper.TABLE_1_RUNS,
+    "methods": {
+        name: [{"goal": list(goal), "mean": mean} for goal, mean in by_goal.items()]
+        for name, by_goal in paper.TABLE_1.items()
+    },
+}
 
 
 @dataclass(frozen=True)
@@ -137,7 +146,11 @@ def goal_boxes(result: Goals) -> Figure:
     return figure
 
 
-def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
+def count_runs(settings: GridSettings) -> int:
+    return settings.runs * len(settings.methods) * len(settings.goals)
+
+
+def reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
     result = run(settings, progress)
     folder.write_csv(
         "goals.csv",
@@ -151,17 +164,3 @@ def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress)
     )
     figures.save(folder, goal_boxes=goal_boxes(result))
     return result.numbers, result.simulated_steps
-
-
-PART = Part(
-    runs=lambda settings: settings.runs * len(settings.methods) * len(settings.goals),
-    reproduce=_reproduce,
-    paper={
-        "ratio": paper.GOALS_RATIO,
-        "runs": paper.TABLE_1_RUNS,
-        "methods": {
-            name: [{"goal": list(goal), "mean": mean} for goal, mean in by_goal.items()]
-            for name, by_goal in paper.TABLE_1.items()
-        },
-    },
-)

@@ -4,6 +4,7 @@ import time
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 
@@ -11,11 +12,10 @@ from action_balance import signals
 from action_balance.envs.grid.maps import corridor_world
 from action_balance.errors import UserError
 from action_balance.runs.results import ResultFolder
-from action_balance.studies.grid import KIND, page
+from action_balance.studies.grid import KIND, corridor, coverage, goals, page
 from action_balance.studies.grid.conclusion import conclusion
 from action_balance.studies.grid.memory_needs import check_study
-from action_balance.studies.grid.part import load_part
-from action_balance.studies.grid.settings import STUDIES, GridSettings
+from action_balance.studies.grid.settings import GridSettings
 from action_balance.studies.run_job import same_command
 from action_balance.tabular import simulate
 from action_balance.terminal.console import say
@@ -23,17 +23,20 @@ from action_balance.terminal.progress import progress_bar
 from action_balance.web.format import listed
 from action_balance.web.render import as_bytes
 
+#: The parts by name, as in `settings.STUDIES`.
+PARTS: dict[str, Any] = {"coverage": coverage, "goals": goals, "corridor": corridor}
+
 
 def reproduce(settings: GridSettings, out: Path, overwrite: bool, console: Console) -> None:
     """Run the chosen parts that the folder does not hold yet."""
     check_study(settings)
-    papers = {name: load_part(name).paper for name in STUDIES}
+    papers = {name: part.PAPERS for name, part in PARTS.items()}
     extra = {"as_in_paper": settings.as_in_paper, "paper": papers}
     # A result may be made part by part.
     shared = {name: value for name, value in asdict(settings).items() if name != "studies"}
     with ResultFolder.open(out, KIND, shared, overwrite, extra) as folder:
-        finished = [part for part in STUDIES if part in folder.summary["ours"]]
-        missing = [part for part in STUDIES if part in settings.studies and part not in finished]
+        finished = [part for part in PARTS if part in folder.summary["ours"]]
+        missing = [part for part in PARTS if part in settings.studies and part not in finished]
         if not missing:
             raise UserError(
                 f"{out} already contains this result: open its report.html, choose another --out, or replace it with "
@@ -62,8 +65,8 @@ def _compiling_ahead(settings: GridSettings, missing: list[str]) -> AbstractCont
 
 def _run(name: str, settings: GridSettings, folder: ResultFolder, console: Console) -> None:
     """Run a part, write its results, and record it as finished."""
-    part, began = load_part(name), time.perf_counter()
-    with progress_bar(console, name, part.runs(settings)) as progress:
+    part, began = PARTS[name], time.perf_counter()
+    with progress_bar(console, name, part.count_runs(settings)) as progress:
         numbers, steps = part.reproduce(settings, folder, progress)
     folder.summary["ours"][name] = numbers
     seconds = round(time.perf_counter() - began, 3)

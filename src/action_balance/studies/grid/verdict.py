@@ -31,18 +31,14 @@ Reason = Literal["methods", "timeouts", "few runs", "not above random", "interva
 class Claim:
     """What one part shows about the steps that RND needs, relative to those of action balance RND."""
 
-    study: str
-    """Name of the part: coverage, goals or corridor."""
-    estimate: Data | None
-    """The ratio with its interval, as in the summary; None if it is not defined."""
-    published: float | None
-    """The paper's ratio; None if it has none, or if the settings differ from the paper's."""
+    study: str  # name of the part: coverage, goals or corridor
+    estimate: Data | None  # the ratio with its interval, as in the summary; None if it is not defined
+    published: float | None  # the paper's ratio; None if it has none, or if the settings differ from the paper's
     timed_out: int
     """Runs of this part that timed out. If there are any, the ratio is not reliable and `side` is unknown."""
     side: Side
     """Where the interval lies: above 1 (action balance RND is faster), below 1 (slower), around 1, or unknown."""
-    reason: Reason | None
-    """Why the claim is not settled; None if it is."""
+    reason: Reason | None  # why the claim is not settled; None if it is
     command: str | None
     """The command that would settle it; None if it is settled, or if more runs are unlikely to settle it."""
 
@@ -56,14 +52,10 @@ class Claim:
 class Margin:
     """How many more cells action balance RND covers in the end than RND."""
 
-    estimate: Data
-    """The difference with its interval."""
-    published: float | None
-    """The paper's difference; None if the settings differ from the paper's."""
-    cells: int
-    """Cells that can be covered."""
-    side: Side
-    """Where the interval lies, relative to 0."""
+    estimate: Data  # the difference with its interval
+    published: float | None  # the paper's difference; None if the settings differ from the paper's
+    cells: int  # cells that can be covered
+    side: Side  # where the interval lies, relative to 0
 
 
 def claims(summary: Data) -> tuple[Claim, ...]:
