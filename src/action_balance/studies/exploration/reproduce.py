@@ -85,7 +85,7 @@ STUDY = Study(
     record=TaskRecord,
     belongs=_belongs,
     analyse=_analyse,
-    page=page.exploration_page,
+    page=page.result_page,
     conclude=_conclude,
     compact=True,
 )

@@ -24,14 +24,38 @@ def check_study(settings: GridSettings) -> None:
 
 
 def check_runs(settings: RunSettings, cells: int, steps: int = 0, records: bool = False, goals: int = 0) -> None:
-    """Raise a `UserError` if walks of so many steps, or runs to so many goals, cannot fit into memory."""
-    runs, available = settings.runs * len(settings.methods), available_memory()
-    # Every step of some runs at a time, and every step and what it learned of the first.
-    walks = Need("its walks", steps * (4 * min(LANES, settings.runs) + 8), "fewer --episodes or --episode-steps")
-    recorded = Need("its results", 4 * runs * (steps // 10) * records, "fewer --runs or --episodes")
-    reached = Need("its results", 9 * runs * goals, "fewer --runs")
-    for length, needs in ((steps, [walks, recorded]), (settings.max_steps if goals else 0, [reached])):
-        tables = Need("the tables of its runs", LANES * cells * CELL, "a smaller world")
-        updates = Need("its updates", LANES * min(settings.update_every, length) * STEP, "a smaller --update-every")
-        if length:
-            check_memory("this study", [tables, updates, *needs], available)
+    """Raise a `UserError` if runs cannot fit into memory."""
+    available = available_memory()
+    for needs in runs_needs(settings, cells, steps, records, goals):
+        check_memory("this study", needs, available)
+
+
+def runs_needs(
+    settings: RunSettings, cells: int, steps: int = 0, records: bool = False, goals: int = 0
+) -> list[list[Need]]:
+    """What walks need, then what runs to goals need; the arguments are those of `check_runs`."""
+    runs = settings.runs * len(settings.methods)
+
+    def both(length: int, *more: Need) -> list[Need]:
+        batch = LANES * min(settings.update_every, length) * STEP
+        return [
+            Need("the tables of its runs", LANES * cells * CELL, "a smaller world"),
+            Need("its updates", batch, "a smaller --update-every"),
+            *more,
+        ]
+
+    found = []
+    if steps:
+        recorded = 4 * runs * (steps // 10) if records else 0
+        # Every step of some runs at a time, and every step and what it learned of the first.
+        walks = steps * (4 * min(LANES, settings.runs) + 8)
+        found.append(
+            both(
+                steps,
+                Need("its walks", walks, "fewer --episodes or a smaller --episode-steps"),
+                Need("its results", recorded, "fewer --runs or --episodes"),
+            )
+        )
+    if goals:
+        found.append(both(settings.max_steps, Need("its results", 9 * runs * goals, "fewer --runs")))
+    return found

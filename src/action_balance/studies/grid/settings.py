@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 #: Coordinates x, y of a cell.
 Cell = tuple[int, int]
 
-#: The parts of the study, in the order in which they run: each is a module of this folder.
+#: The parts of the study, in the order in which they run: each is the module of this folder with that name.
 STUDIES = ("coverage", "goals", "corridor")
 
 #: Episodes of the corridor study's longest walk.

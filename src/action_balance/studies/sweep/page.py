@@ -6,7 +6,6 @@ from typing import Any
 from action_balance.config.train import TrainConfig
 from action_balance.files import Data
 from action_balance.runs.learning_curve import LAST
-from action_balance.studies.registry import read_summary
 from action_balance.studies.statistics import MIN, to_data
 from action_balance.studies.sweep import parallel
 from action_balance.studies.sweep.final import Final
@@ -17,8 +16,9 @@ from action_balance.studies.sweep.verdict import chosen, digits, sentences, shor
 from action_balance.web.render import render
 
 
-def result_page(folder: Path) -> str:
-    return sweep_page(read_summary(folder))
+def result_page(_folder: Path, summary: Data) -> str:
+    """The page of a sweep in a folder."""
+    return sweep_page(summary)
 
 
 def sweep_page(summary: Data) -> str:
