@@ -57,7 +57,6 @@ REGISTER = ("ale_py", "minigrid", "miniworld", "action_balance.gym")
 
 
 def catalog(kind: Kind, gym: bool = False) -> list[Item]:
-    """Everything of one kind."""
     if kind == "environments":
         return environments() + (gymnasium_ids() if gym else [])
     return _LISTS[kind]()

@@ -35,19 +35,16 @@ class AgentContext:
 
     @cached_property
     def bonuses(self) -> dict[str, Bonus]:
-        """The bonuses in use, by slot."""
         names = {INTRINSIC: self.config.intrinsic_name, ACTION: self.config.action_bonus_name}
         made = {slot: make_bonus(name, slot, self.config, self.spec) for slot, name in names.items()}
         return {slot: bonus for slot, bonus in made.items() if bonus is not None}
 
     @property
     def intrinsic(self) -> Bonus | None:
-        """The bonus that rewards states."""
         return self.bonuses.get(INTRINSIC)
 
     @property
     def action_bonus(self) -> Bonus | None:
-        """The bonus that balances the policy."""
         return self.bonuses.get(ACTION)
 
     @property

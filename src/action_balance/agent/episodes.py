@@ -31,7 +31,6 @@ def add_rewards(
 
 
 def summarize(finished: Float[Array, "T N"], ended: Bool[Array, "T N"]) -> Episodes:
-    """Summarise the episodes that ended in a rollout."""
     xp = ended.__array_namespace__()
     number = ended.sum()
     mean = xp.where(number > 0, finished.sum() / xp.maximum(number, 1), xp.nan)

@@ -79,7 +79,6 @@ def pick(
 def _whole_environments(
     batch: UpdateBatch, number: Array, config: AgentConfig, part: Array | int, parts: int
 ) -> _Picked:
-    """All steps of some environments."""
     environments, steps = replicate(batch.order[number]), len(batch.samples.action)
     whole = batch.samples.advantage[:, environments]
     chosen = chosen_steps(batch.subset_keys[number], steps, len(environments), config)
@@ -132,5 +131,4 @@ def _flat(samples: Samples) -> Samples:
 
 
 def _merge_axes(leaf: Array) -> Array:
-    """Time and environments as one axis."""
     return leaf.reshape(-1, *leaf.shape[2:])

@@ -78,12 +78,10 @@ def act(
 
 
 def empty_memory(policy: Policy, *lead: int) -> Float[Array, "*lead P U"] | None:
-    """The memory of a policy at the beginning of episodes."""
     return None if policy.memory is None else jnp.zeros((*lead, *policy.memory.shape))
 
 
 def forget(memory: Float[Array, "*e P U"], began: Bool[Array, "*e"]) -> Float[Array, "*e P U"]:
-    """A memory in which new episodes are empty."""
     return jnp.where(began[..., None, None], 0.0, memory)
 
 

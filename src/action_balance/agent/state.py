@@ -89,6 +89,5 @@ class TrainedAgent(eqx.Module):
 
     @classmethod
     def of(cls, state: TrainState) -> "TrainedAgent":
-        """The agent of a training."""
         unit = None if state.reward_scale is None else state.reward_scale.scale
         return cls(state.params, state.bonus_states, state.obs_stats, state.updates, state.action_coef, unit)

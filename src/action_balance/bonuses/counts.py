@@ -18,7 +18,6 @@ from action_balance.errors import UserError
 
 
 def check_enumerable(spec: EnvSpec, instead: str) -> None:
-    """Raise a `UserError` if states cannot be enumerated."""
     if not spec.countable:
         raise UserError(
             "the states of this environment cannot be enumerated, so there are no exact counts: use another bonus, "
@@ -43,7 +42,6 @@ class StateCounts(Bonus):
         return None, jnp.zeros(self.spec.countable, jnp.int32)
 
     def reward(self, params: Any, state: Int[Array, " S"], rollout: Batch) -> tuple[Float[Array, "T N"], Any]:
-        """The bonus of every state that was reached, and the counts with this rollout."""
         reached = rollout.transitions.next_index
         return 1 / jnp.sqrt(1.0 + state[reached]), add_visits(state, reached)
 
@@ -63,7 +61,6 @@ class PairCounts(PairCounter):
         return None, jnp.zeros((self.spec.countable, self.distribution.choices), jnp.int32)
 
     def counts(self, params: Any, state: Int[Array, "S A"], obs: BonusObs) -> Float[Array, " A"]:
-        """The counts of the state's actions."""
         return state[obs.index].astype(jnp.float32)
 
     def reward(self, params: Any, state: Int[Array, "S A"], rollout: Batch) -> tuple[Float[Array, "T N"], Any]:

@@ -63,13 +63,11 @@ class E3B(Bonus):
         return dynamics, EllipticalState(roots, jnp.zeros(()))
 
     def new_episodes(self, state: EllipticalState) -> EllipticalState:
-        """All covariances begin anew."""
         return EllipticalState(jnp.broadcast_to(self._empty(), state.roots.shape), state.accuracy)
 
     def reward(
         self, params: InverseDynamics, state: EllipticalState, rollout: Batch
     ) -> tuple[Float[Array, "T N"], EllipticalState]:
-        """The bonus of every state that was reached, and the covariances after the rollout."""
         encoded = params.encode(rollout)
         ended = rollout.transitions.ended
         roots, bonus = scan_episodes(elliptical, lambda _: self._empty(), state.roots, encoded.after, ended)

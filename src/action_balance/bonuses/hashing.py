@@ -116,7 +116,6 @@ class Hashed(Bonus):
 
     @property
     def columns(self) -> int:
-        """Columns of a row of the table."""
         return 1
 
     @property
@@ -129,7 +128,6 @@ class Hashed(Bonus):
             raise UserError("--hash-kind cells needs images, but this environment has none: use --hash-kind simhash")
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, HashTable]:
-        """An empty table, with hash functions that are drawn once and never change."""
         config, projections = self.config, None
         length = len(self.spec.discrete) or config.cell_rows * config.cell_columns
         if self.hashes_numbers and self.spec.is_symbolic:
@@ -155,11 +153,9 @@ class Hashed(Bonus):
         )
 
     def acting_state(self, state: HashTable) -> HashTable:
-        """The table without the owners of its rows."""
         return replace(state, owners=None)
 
     def code(self, state: HashTable, frame: Real[Array, " *f"]) -> UInt32[Array, " K"]:
-        """The code of an observation."""
         config = self.config
         if self.hashes_numbers and self.spec.is_symbolic:
             return frame.ravel().astype(jnp.uint32)
@@ -222,7 +218,6 @@ class HashedStates(Hashed):
     rewards_states: ClassVar[bool] = True
 
     def reward(self, params: Any, state: HashTable, rollout: Batch) -> tuple[Float[Array, "T N"], HashTable]:
-        """The bonus of every observation that was reached, and the table with this rollout."""
         rows, fingerprints = rollout.each(lambda _, __, next_obs: self.locate(state, next_obs.frame))
         bonus = 1 / jnp.sqrt(1.0 + state.counts[rows, 0])
         return bonus, self.count(state, rows, fingerprints, jnp.ones((*rows.shape, 1), jnp.int32))
@@ -247,7 +242,6 @@ class HashedPairs(PairCounter, Hashed):
         return self.spec.nvec[0]
 
     def counts(self, params: Any, state: HashTable, obs: BonusObs) -> Float[Array, " A"]:
-        """The row of the observation."""
         return state.counts[self.locate(state, obs.frame)[0]].astype(jnp.float32)
 
     def reward(self, params: Any, state: HashTable, rollout: Batch) -> tuple[Float[Array, "T N"], HashTable]:

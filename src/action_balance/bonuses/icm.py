@@ -61,7 +61,6 @@ class ICM(Bonus):
         return Curiosity(dynamics, forward), jnp.zeros(())
 
     def reward(self, params: Curiosity, state: Any, rollout: Batch) -> tuple[Float[Array, "T N"], Float[Array, ""]]:
-        """The error of the forward model at every transition."""
         encoded = params.dynamics.encode(rollout)
         return params.forward_errors(encoded), params.dynamics.accuracy(encoded)
 

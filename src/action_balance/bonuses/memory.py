@@ -41,7 +41,6 @@ class Memory(eqx.Module):
 
     @property
     def filled(self) -> Float[Array, ""]:
-        """Number of visits that are kept."""
         return jnp.isfinite(self.keys).sum().astype(jnp.float32)
 
     @property
@@ -54,7 +53,6 @@ class Memory(eqx.Module):
         return self.merge(visits, weights, -jax.random.exponential(key, weights.shape) / weights)
 
     def merge(self, visits: PyTree, weights: Float[Array, " K"], keys: Float[Array, " K"]) -> "Memory":
-        """The memory after further visits whose keys are known."""
         size, count = len(self.keys), min(len(self.keys), len(keys))
         # The largest new key against the smallest kept one, and so on: whoever loses a pair is not among the largest.
         best, new = jax.lax.top_k(keys, len(keys))

@@ -121,7 +121,6 @@ class MeanDistance(eqx.Module):
     steps: Int[Array, ""]
 
     def update(self, neighbours: Float[Array, "N K"]) -> "MeanDistance":
-        """The average with the neighbours of one step of all environments."""
         exists = jnp.isfinite(neighbours)
         mean = jnp.where(exists, neighbours, 0.0).sum() / jnp.maximum(exists.sum(), 1)
         steps = jnp.minimum(self.steps + 1, HORIZON)
@@ -184,7 +183,6 @@ class NGU(Bonus):
         return replace(state, memory=state.memory.cleared())
 
     def reward(self, params: NGUParams, state: NGUState, rollout: Batch) -> tuple[Float[Array, "T N"], NGUState]:
-        """The bonus of every state that was reached, and the memories after the rollout."""
         settings: NGUConfig = self.config
         errors, _ = self.rnd.reward(params.rnd, state.rnd, rollout)
         encoded = params.dynamics.encode(rollout)
@@ -214,7 +212,6 @@ class NGU(Bonus):
         return novelty * modulation(errors, state.errors, settings.max_modulation), new
 
     def loss(self, params: NGUParams, state: NGUState, batch: Batch) -> Float[Array, " P"]:
-        """The inverse loss, which trains the features, plus the loss of RND."""
         inverse = params.dynamics.losses(params.dynamics.encode(batch))
         return inverse + self.rnd.loss(params.rnd, state.rnd, batch)
 

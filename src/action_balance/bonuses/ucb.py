@@ -29,7 +29,6 @@ class UCB(Bonus):
 
     @cached_property
     def counter(self) -> PairCounter:
-        """The bonus that counts, with its own settings."""
         return cast(PairCounter, make_bonus(self.config.counter, ACTION, self.agent, self.spec))
 
     @property

@@ -29,7 +29,6 @@ class Frames(eqx.Module):
         return self._stacked([slice(place, place + times) for place in range(self.depth)], axis=2)
 
     def at(self, times: Int[Array, " B"], environments: Int[Array, " B"]) -> Shaped[Array, "B K ..."]:
-        """Single ones of these stacks."""
         return self._stacked([(times + place, environments) for place in range(self.depth)], axis=1)
 
     def _stacked(self, places: Sequence[Any], axis: int) -> Array:

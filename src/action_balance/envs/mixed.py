@@ -17,7 +17,6 @@ from action_balance.envs.symbolic import SymbolicStats
 
 
 def empty_stats(spec: EnvSpec) -> RunningMeanStd:
-    """Statistics of no frame."""
     stats = RunningMeanStd.empty(spec.stats_shape)
     if spec.is_symbolic:
         return SymbolicStats(stats.count, stats.mean, stats.squares, spec.categories)
@@ -25,7 +24,6 @@ def empty_stats(spec: EnvSpec) -> RunningMeanStd:
 
 
 def split_frame(frame: UInt8[Array, "*b bytes"], pixels: int) -> tuple[UInt8[Array, "*b P"], Float[Array, "*b D"]]:
-    """The pixels and the vector of mixed frames."""
     rest = frame[..., pixels:]
     numbers = rest.reshape(*rest.shape[:-1], rest.shape[-1] // NUMBER, NUMBER)
     return frame[..., :pixels], jax.lax.bitcast_convert_type(numbers, jnp.float32)
@@ -34,7 +32,6 @@ def split_frame(frame: UInt8[Array, "*b bytes"], pixels: int) -> tuple[UInt8[Arr
 def split_images(
     numbers: Shaped[Array, "*b P"], images: tuple[tuple[int, int, int], ...]
 ) -> list[Shaped[Array, "..."]]:
-    """The images at the beginning of mixed frames."""
     found, begin = [], 0
     for shape in images:
         end = begin + math.prod(shape)
@@ -49,7 +46,6 @@ class MixedStats(RunningMeanStd):
     pixels: int = eqx.field(static=True)  # P
 
     def update(self, samples: UInt8[Array, "B bytes"], where: Bool[Array, " B"] | None = None) -> "MixedStats":
-        """Merge a batch; see `RunningMeanStd.update`."""
         halves, updated = (slice(self.pixels), slice(self.pixels, None)), []
         for half, part in zip(halves, split_frame(samples, self.pixels), strict=True):
             updated.append(RunningMeanStd(self.count, self.mean[half], self.squares[half]).update(part, where))
@@ -59,7 +55,6 @@ class MixedStats(RunningMeanStd):
     def normalize(
         self, sample: UInt8[Array, "*b bytes"], clip: float | Float[Array, ""] = 5.0
     ) -> Float[Array, "*b numbers"]:
-        """The normalised pixels, then the normalised vector; see `RunningMeanStd.normalize`."""
         pixels, vector = split_frame(sample, self.pixels)
         return super().normalize(jnp.concatenate([pixels.astype(jnp.float32), vector], axis=-1), clip)
 
@@ -72,7 +67,6 @@ class MixedStats(RunningMeanStd):
 
 
 def state_number(spec: EnvSpec, frame: Real[Array, "*b D"]) -> Int[Array, " *b"]:
-    """Number of the state of frames that consist of one-hot numbers only."""
     number = jnp.zeros(frame.shape[: frame.ndim - len(spec.frame_shape)], jnp.int32)
     if not spec.discrete:
         return number

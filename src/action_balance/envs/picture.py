@@ -66,7 +66,6 @@ def _draw_mark(
 
 @cache
 def mask(size: int, star: bool) -> Image.Image:
-    """A dot or a star with soft edges."""
     fine = 8 * size
     mask = Image.new("L", (fine, fine), 0)
     draw = ImageDraw.Draw(mask)

@@ -55,12 +55,10 @@ class Replay:
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """What the actions do, in words."""
         raise NotImplementedError
 
     @property
     def steps_per_second(self) -> int:
-        """Speed of a film of it."""
         raise NotImplementedError
 
     @property
@@ -78,7 +76,6 @@ class Replay:
         raise NotImplementedError
 
     def visits(self) -> Sequence[Visit] | None:
-        """Play the episode again for its rooms."""
         return None
 
     def moments(self, pictures: bool = True) -> Iterator[Moment]:

@@ -19,7 +19,6 @@ class Scene:
     shows_the_end: bool  # whether the last state of an episode has a cell
 
     def as_drawn(self, visits: Shaped[np.ndarray, " S"]) -> Shaped[np.ndarray, " cells"]:
-        """Visits by cell of the grid."""
         drawn = np.zeros(self.world.cells, visits.dtype)
         drawn[self.cell] = visits
         return drawn

@@ -39,5 +39,4 @@ class SymbolicStats(RunningMeanStd):
     def normalize(
         self, sample: Integer[Array, "*b H W C"], clip: float | Float[Array, ""] = 5.0
     ) -> Float[Array, "*b D"]:
-        """The normalised one-hot frame; see `RunningMeanStd.normalize`."""
         return super().normalize(one_hot_frame(sample, self.categories).astype(self.mean.dtype), clip)

@@ -24,7 +24,6 @@ class GRU(eqx.Module):
     hidden_bias: Float[Array, "P U"]  # c
 
     def __init__(self, inputs: int, units: int, *, cells: int = 1, key: PRNGKeyArray) -> None:
-        """Cells with these numbers of inputs and units, each; every gate has orthogonal weights."""
         input_key, hidden_key = jax.random.split(key)
 
         def gates(columns: int, key: PRNGKeyArray) -> Array:
@@ -39,7 +38,6 @@ class GRU(eqx.Module):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Cells and units: the shape of the state."""
         cells, units = self.hidden_bias.shape
         return cells, units
 
@@ -49,7 +47,6 @@ class GRU(eqx.Module):
             return jnp.einsum("pgi,pi->pg", self.input_weight, x) + self.bias
 
     def advance(self, projected: Float[Array, "P gates"], state: Float[Array, "P U"]) -> Float[Array, "P U"]:
-        """The state after an input."""
         with jax.default_matmul_precision("highest"):
             recurrent = jnp.einsum("pgu,pu->pg", self.hidden_weight, state)
         (x_reset, x_update, x_new), (h_reset, h_update, h_new) = (

@@ -69,7 +69,6 @@ class Linear(eqx.Module):
 
 
 def make_layers(widths: Sequence[int], key: PRNGKeyArray, actions: int = 0) -> list[Linear]:
-    """Layers from each width to the next."""
     keys = jax.random.split(key, len(widths) - 1)
     return [
         Linear(inputs, outputs, gain=GAIN, actions=actions, key=k)

@@ -38,7 +38,6 @@ class PolicyNet(eqx.Module):
         return "highest"
 
     def __call__(self, observation: Any) -> tuple[Float[Array, " A"], Float[Array, " 2"]]:
-        """Logits of pi, and the intrinsic and extrinsic values, of a policy without memory."""
         if self.memory is not None:
             raise TypeError("this policy has a memory: call step")
         with jax.default_matmul_precision(self.precision):
@@ -55,7 +54,6 @@ class PolicyNet(eqx.Module):
     def step(
         self, observation: Any, state: Float[Array, "P U"] | None
     ) -> tuple[Float[Array, " A"], Float[Array, " 2"], Float[Array, "P U"] | None]:
-        """Logits and values of an observation, and the memory with it."""
         if self.memory is None:
             return *self(observation), None
         if state is None:

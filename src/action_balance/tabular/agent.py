@@ -177,7 +177,6 @@ def collect(world: GridWorld, run: Run, uniforms: Float[Array, " T"]) -> tuple[R
 
 
 def advance(world: GridWorld, run: Run, settings: TabularSettings) -> tuple[Run, Batch]:
-    """Collect one batch and learn from it."""
     key = jax.random.fold_in(run.key, run.updates)
     run, batch = collect(world, run, jax.random.uniform(key, (settings.update_every,)))
     tables = learn(run.tables, batch, run.state_coef, settings)

@@ -77,7 +77,6 @@ class Cohort(eqx.Module):
 
 
 def _begin(world: GridWorld, cohort: Cohort, number: Int32[Array, ""]) -> Run:
-    """Start run ``number`` of a cohort."""
     key = jax.random.fold_in(jax.random.wrap_key_data(jnp.asarray(cohort.stream)), number)
     return agent.begin(world, key, cohort.action_coef, cohort.state_coef, cohort.goals)
 
@@ -282,7 +281,6 @@ def reach(
     max_steps: int,
     progress: Progress = silent,
 ) -> FirstReach:
-    """Simulate runs until they reach one of their goals."""
     settings = _shortened(settings, max_steps)
     program = compiled(world.width, world.height, settings)
     total = len(cohorts) * runs

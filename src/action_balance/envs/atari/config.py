@@ -49,7 +49,6 @@ class AtariConfig(HostEnvConfig):
 
     @classmethod
     def names(cls) -> tuple[str, ...]:
-        """The games of the paper."""
         return tuple(f"{PREFIX}{game}" for game in PAPER_GAMES)
 
     @classmethod
@@ -58,7 +57,6 @@ class AtariConfig(HostEnvConfig):
 
     @property
     def game(self) -> str:
-        """The emulator's name of the game."""
         return self.name.removeprefix(PREFIX)
 
     @property
@@ -71,12 +69,10 @@ class AtariConfig(HostEnvConfig):
 
     @property
     def in_process(self) -> bool:
-        """Emulators have threads of their own."""
         return False
 
     @cached_property
     def spec(self) -> EnvSpec:
-        """Four grey frames, and the game's own actions."""
         return EnvSpec("image-stack", (STACK, SIZE, SIZE), (count_actions(self.game),), dtype="uint8")
 
     def make(

@@ -36,7 +36,6 @@ class AtariReplay(Replay):
 
     @property
     def pixel_aspect(self) -> float:
-        """How much wider than high a pixel of the console is on a television."""
         return 5 / 3
 
     @property

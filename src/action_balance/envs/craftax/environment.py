@@ -59,5 +59,4 @@ class CraftaxAdapter:
         return make_renderer(self._package)(state)
 
     def _encode(self, obs: Array) -> Array:
-        """Pixels, which Craftax divides by 255, as bytes."""
         return jnp.round(obs * 255).astype(jnp.uint8) if self._pixels else obs

@@ -49,7 +49,6 @@ class DeepSeaConfig(DeviceEnvConfig):
         )
 
     def make(self, key: "jax.Array") -> "Environment":
-        """A sea whose actions are drawn from the key."""
         from action_balance.envs.deep_sea.environment import DeepSea
 
         return DeepSea(self.size, key, self.distractors)
@@ -74,7 +73,6 @@ class DeepSeaConfig(DeviceEnvConfig):
 
 
 def check_size(size: int) -> None:
-    """Raise a `UserError` if the sea has nothing to explore, or does not fit into memory."""
     if size < 2:
         raise UserError(f"a deep sea of size {size} has nothing to explore: use 2 or more")
     if size > LARGEST:

@@ -41,7 +41,6 @@ class DeepSea(eqx.Module):
 
     @property
     def spec(self) -> EnvSpec:
-        """The cell, one-hot, with the distractors, if any, and two actions."""
         cells = self.size * self.size
         parts = (("cell", cells), ("distractors", self.distractors)) if self.distractors else ()
         return EnvSpec("vector", (cells + self.distractors,), (2,), states=cells, parts=parts)
@@ -66,7 +65,6 @@ class DeepSea(eqx.Module):
         return state, self._observe(state, key)
 
     def step(self, state: DeepSeaState, action: Int[Array, ""], key: PRNGKeyArray) -> tuple[DeepSeaState, Step]:
-        """One row down, and one column to the left or right."""
         right = action == self.right_is[state.column]
         treasure = right & (state.column == self.size - 1) & (state.row == self.size - 1)
         column = jnp.clip(state.column + jnp.where(right, 1, -1), 0, self.size - 1)

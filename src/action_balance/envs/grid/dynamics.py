@@ -32,7 +32,6 @@ class GridStep(eqx.Module):
 
 
 def reset(world: GridWorld) -> GridState:
-    """Begin an episode at the start."""
     return GridState(cell=jnp.asarray(world.start, jnp.int32), time=jnp.zeros((), jnp.int32))
 
 

@@ -29,7 +29,6 @@ class GridEnvironment(eqx.Module):
 
     @property
     def spec(self) -> EnvSpec:
-        """Two coordinates, or one-hot column and row; left, right, up and down."""
         size = 2 if self.view == "coordinates" else self.world.width + self.world.height
         return EnvSpec("vector", (size,), (len(MOVES),), states=self.world.cells)
 

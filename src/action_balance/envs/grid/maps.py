@@ -48,7 +48,6 @@ def corridor_world(room: int = 11, length: int = 9, episode_steps: int = 200) ->
 
 
 def parse_map(text: str, episode_steps: int = 200) -> GridWorld:
-    """The world of a text map."""
     lines = [line.rstrip() for line in text.splitlines()]
     while lines and not lines[0]:
         del lines[0]
@@ -82,7 +81,6 @@ def parse_map(text: str, episode_steps: int = 200) -> GridWorld:
 
 
 def draw_map(world: GridWorld) -> str:
-    """The text map of a world, which `parse_map` reads."""
     symbols = np.full(world.cells, ".")
     symbols[world.walls] = "#"
     symbols[world.goals] = "G"
@@ -92,7 +90,6 @@ def draw_map(world: GridWorld) -> str:
 
 
 def read_map(path: Path, episode_steps: int = 200) -> GridWorld:
-    """The world of a text map in a file."""
     try:
         text = read_text(path, "a text map", MAX_BYTES)
     except Damaged:

@@ -91,7 +91,6 @@ class GridWorld:
 
     @property
     def cells(self) -> int:
-        """S, walls included."""
         return self.width * self.height
 
     def coordinates(self, cell: int | np.integer) -> Cell:
@@ -99,7 +98,6 @@ class GridWorld:
         return int(cell) % self.width, int(cell) // self.width
 
     def without_goals(self) -> Self:
-        """The same world without rewards."""
         return replace(self, goals=np.zeros_like(self.goals))
 
     def distances(self) -> np.ndarray:
@@ -121,7 +119,6 @@ class GridWorld:
         return int(((distance >= 0) & (distance < self.episode_steps)).sum())
 
     def check_goals(self) -> None:
-        """Raise a `UserError` if a goal cannot be reached, or not within one episode."""
         distance = self.distances()
         for cell in np.flatnonzero(self.goals):
             x, y = self.coordinates(cell)

@@ -32,7 +32,6 @@ ActionMasks = Literal["auto", "ignore"]
 
 
 def check_maker(make: Any) -> None:
-    """Raise a `UserError` unless something can be called to make environments."""
     if hasattr(make, "step") and hasattr(make, "reset") and not isinstance(make, type):
         kind = type(getattr(make, "unwrapped", make)).__name__
         raise UserError(
@@ -131,7 +130,6 @@ class GymnasiumConfig(HostEnvConfig):
 
     @property
     def spec(self) -> EnvSpec:
-        """A stack of images, or of vectors, whose scale is unknown."""
         return self.examined.spec(self.stack)
 
     def make(

@@ -99,7 +99,6 @@ class Encoding:
         )
 
     def encode(self, arrays: Sequence[Shaped[np.ndarray, "M ..."]]) -> Shaped[np.ndarray, "M ..."]:
-        """Frames of several observations."""
         count, pairs = len(arrays[0]), list(zip(self.leaves, arrays, strict=True))
         vectors = [leaf.numbers(array) for leaf, array in pairs if not leaf.order]
         images = [
@@ -114,7 +113,6 @@ class Encoding:
         return np.concatenate([*(one.reshape(count, -1) for one in images), numbers.view(np.uint8)], axis=1)
 
     def numbers(self, frames: Shaped[np.ndarray, "M ..."]) -> Float32[np.ndarray, "M D"]:
-        """The vectors of frames."""
         if self.kind == "vector":
             return frames
         if self.kind == "image":

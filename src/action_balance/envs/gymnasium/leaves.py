@@ -135,7 +135,6 @@ def _signs(numbers: Integer[np.ndarray, " B"], width: int) -> Float32[np.ndarray
 
 
 def _bits(numbers: Integer[np.ndarray, " B"], width: int) -> Float32[np.ndarray, "B n"]:
-    """The binary digits of every number, as -1 and +1."""
     return (2 * (numbers[:, None] >> np.arange(width) & 1) - 1).astype(np.float32)
 
 

@@ -212,7 +212,6 @@ def _takes_render_mode(target: str | Callable[..., Any]) -> bool:
 
 
 def _check_id(given: str, module: str) -> None:
-    """Raise a `UserError` with a suggestion if Gymnasium does not know an id."""
     try:
         gymnasium.spec(given)
     except gym_error.Error as error:

@@ -64,7 +64,6 @@ class Single(Wrapper[Any, Any, Any, Any]):
 
 
 def single(examined: ExaminedEnv, guarded: bool) -> Env[Any, Any]:
-    """One environment of a vector environment."""
     if guarded and multiprocessing.parent_process() is not None:
         # Ctrl-C in a terminal and SIGTERM of a scheduler reach all processes; only the training ends workers.
         for number in SIGNALS:

@@ -52,7 +52,6 @@ class Layout:
         return cls(space, encoding, tuple(texts), settings.layout != "flat")
 
     def spec(self, stack: int, nvec: tuple[int, ...]) -> EnvSpec:
-        """Observations and actions as the agent knows them."""
         if stack > 1 and self.encoding.depth > 1:
             raise UserError("the environment stacks images itself (--layout stack): leave out --stack")
         return self.encoding.spec(nvec, max(stack, self.encoding.depth), self.exact)
@@ -189,7 +188,6 @@ def _array(observation: Any, shape: tuple[int, ...], name: str) -> np.ndarray:
 
 
 def check_finite(given: np.ndarray, name: str = "") -> None:
-    """Raise a `BadObservation` if there are numbers that are not finite, or too large."""
     if given.dtype.kind == "f" and not (np.abs(given) <= LARGEST).all():
         what = "NaN" if np.isnan(given).any() else f"infinite numbers, or numbers beyond {LARGEST:g}"
         hint = "fix the environment, or replace them in a wrapper, e.g. with numpy.nan_to_num"

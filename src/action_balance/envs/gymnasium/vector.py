@@ -185,7 +185,6 @@ class GymEnvironment:
             raise EnvironmentFailed(f"{self._name} failed in a worker: {message}")
 
     def _frames(self, vector: VectorEnv[Any, Any, Any], observations: Any) -> np.ndarray:
-        """Frames of a group, (M, ...)."""
         layout = self.examined.layout
         if layout.plain:
             self._check_bounds(observations)

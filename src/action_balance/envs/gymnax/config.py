@@ -51,7 +51,6 @@ class GymnaxConfig(LibraryEnvConfig):
 
     @classmethod
     def suggest(cls, name: str) -> str | None:
-        """The environment of gymnax with this name, where no other family has it."""
         return f"{PREFIX}{name}" if name in NAMES and not name.rpartition("-v")[2].isdigit() else None
 
     @classmethod

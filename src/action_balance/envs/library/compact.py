@@ -22,7 +22,6 @@ class CompactState:
         first: Callable[[PRNGKeyArray], PyTree],
         following: Callable[[PRNGKeyArray, PyTree, Int[Array, ""]], PyTree],
     ) -> None:
-        """Find the constants in the traced functions."""
         key = jax.random.key(0)
         begin, shape = jax.make_jaxpr(first, return_shape=True)(key)
         self._tree: Any = jax.tree.structure(shape)

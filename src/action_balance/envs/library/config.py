@@ -60,7 +60,6 @@ class LibraryEnvConfig(DeviceEnvConfig):
         return "" if f"{self.name}:" == self.prefix else self.name.removeprefix(self.prefix)
 
     def check_known(self, known: Collection[str]) -> None:
-        """Raise a `UserError` with a suggestion if the library has no environment of this name."""
         wanted = self.short_name
         if wanted in known:
             return
@@ -71,7 +70,6 @@ class LibraryEnvConfig(DeviceEnvConfig):
         raise UserError(f"unknown environment '{self.name}': {hint}")
 
     def check_installed(self) -> None:
-        """Raise a `UserError` if the library is not installed."""
         if importlib.util.find_spec(self.library) is None:
             raise missing(self.library, self.name, self.library)
 
@@ -101,20 +99,17 @@ class LibraryEnvConfig(DeviceEnvConfig):
 
     @property
     def spec(self) -> "EnvSpec":
-        """What the adapter says; or a stack of it."""
         one = self.adapter.spec
         kind: Any = f"{one.kind}-stack"
         return one if self.stack == 1 else replace(one, kind=kind, shape=(self.stack, *one.shape))
 
     def make(self, key: "jax.Array") -> "Environment":
-        """The environment, whose observations are not stacked yet; nothing is drawn from the key."""
         from action_balance.envs.library.environment import LibraryEnvironment
 
         del key
         return LibraryEnvironment(self.adapter, self.max_steps or self.adapter.episode_steps)
 
     def replay(self, environment: "Environment", record: "EpisodeRecord") -> "Replay":
-        """Drawn by the library or, if it draws nothing, from the observations."""
         from action_balance.envs.library.environment import LibraryEnvironment
         from action_balance.envs.library.replay import LibraryReplay
 

@@ -60,7 +60,6 @@ class LibraryEnvironment(eqx.Module):
         return LibraryState(reached, steps), Step(next_obs, next_obs, reward, terminated, truncated, info)
 
     def step(self, state: LibraryState, action: Int[Array, "..."], key: PRNGKeyArray) -> tuple[LibraryState, Step]:
-        """Take one step, and begin a new episode if it ended one."""
         reached, outcome = self.advance(state, action, key)
         _, reset_key = jax.random.split(key)
         ended = outcome.terminated | outcome.truncated

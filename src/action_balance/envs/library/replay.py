@@ -35,7 +35,6 @@ class LibraryReplay(Replay):
 
     @property
     def action_names(self) -> tuple[str, ...]:
-        """What the actions do, in words, or their numbers."""
         names: tuple[str, ...] | None = getattr(self.environment.adapter, "action_names", None)
         count = sum(self.environment.spec.nvec)
         return names if names and len(names) == count else tuple(f"action {number}" for number in range(count))
@@ -59,7 +58,6 @@ class LibraryReplay(Replay):
             yield moment._replace(screen=checked_picture(drawn, self.name))
 
     def _states(self) -> Iterator[tuple[Any, np.ndarray, Moment]]:
-        """State, observation and outcome without a picture, T + 1 times."""
         none = np.zeros(0, np.uint8)
         advance = jax.jit(self.environment.advance)
         state, first = jax.jit(self.environment.reset)(self.reset_key)

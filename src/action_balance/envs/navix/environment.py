@@ -46,7 +46,6 @@ class Navix:
     """
 
     def __init__(self, name: str, observation: str, max_steps: int | None = None) -> None:
-        """Trace the environment once."""
         observe = getattr(navix.observations, observation)
         limit = {} if max_steps is None else {"max_steps": max_steps}
         self._environment = environment = navix.make(name, observation_fn=observe, **limit)
@@ -86,7 +85,6 @@ class Navix:
         return self._compact.pack(_carried(timestep)), self._observe(timestep)
 
     def step(self, key: PRNGKeyArray, state: Any, action: Int[Array, ""]) -> Transition:
-        """One step; obstacles move at random."""
         timestep = self._advance(key, self._compact.unpack(state), action)
         packed = self._compact.pack(_carried(timestep))
         ended = timestep.is_termination(), timestep.is_truncation()

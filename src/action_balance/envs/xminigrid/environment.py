@@ -29,7 +29,6 @@ class XMiniGrid:
     action_names = ("forward", "turn right", "turn left", "pick up", "put down", "toggle")
 
     def __init__(self, environment: Environment[Any, Any], params: EnvParams, show_carried: bool = False) -> None:
-        """Trace the environment once."""
         assert params.max_steps is not None
         self.episode_steps = params.max_steps
         size = params.view_size
