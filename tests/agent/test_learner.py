@@ -60,15 +60,6 @@ def test_a_coefficient_that_adapts_follows_the_divergence_of_the_rollout_that_it
     assert expected != 2
 
 
-def test_epsilon_is_part_of_the_policy_that_learns() -> None:
-    """With epsilon 1 the ratio is 1 whatever is learned, and nothing is learned but values and bonuses."""
-    config = replace(SMALL, method="epsilon-greedy", ppo=replace(SMALL.ppo, epsilon=1.0))
-    metrics = trained(config)[1]
-    assert metrics["clip_fraction"] == 0
-    assert float(metrics["first_ratio"]) < 1e-6
-    assert metrics["entropy_beta"] == pytest.approx(np.log(4), rel=1e-5)
-
-
 def test_a_second_update_traces_nothing() -> None:
     step = make_step(SMALL)
     state, _ = step(begun())

@@ -179,19 +179,6 @@ def test_rewards_end_with_the_episode_and_bonuses_do_not() -> None:
     assert advantages(trajectory, last, bonus, long, reached)[1][:, 0].tolist() == [0.5 + 0.5 * 6, 6, 6]
 
 
-def test_a_next_state_bonus_reaches_the_advantages(made: tuple[TrainState, Trajectory]) -> None:
-    state, trajectory = made
-    count = context(replace(SMALL, method="count"))
-    counts = jnp.arange(WORLD.spec.states, dtype=jnp.int32)
-    state = replace(state, bonus_states={INTRINSIC: counts}, params=replace(state.params, bonuses={INTRINSIC: None}))
-    prepare = jax.jit(lambda state, rollout: update.prepare(state, rollout, jnp.zeros((4, 2)), jnp.ones(()), count))
-    _, batch, info = prepare(state, trajectory)
-    expected = 1 / np.sqrt(1 + np.asarray(trajectory.next_index))
-    np.testing.assert_allclose(info.reward, expected, rtol=1e-6)
-    intrinsic, extrinsic = advantages(trajectory, jnp.zeros((4, 2)), info.reward / info.scale, SMALL)
-    np.testing.assert_allclose(batch.samples.advantage, intrinsic + 2 * extrinsic, rtol=1e-5)
-
-
 def test_action_predictor_learns_from_the_action_taken_or_from_all(made: tuple[TrainState, Trajectory]) -> None:
     state, trajectory = made
     transitions: Transitions = flat(update.bonus_transitions(trajectory))

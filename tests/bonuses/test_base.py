@@ -93,8 +93,6 @@ def test_settings_of_a_bonus_that_is_not_used_are_refused() -> None:
         make_bonus("distillation", ACTION, misspelt, SPEC)
 
 
-def test_exact_counts_need_enumerable_states_and_an_action_channel_needs_images() -> None:
-    with pytest.raises(UserError, match="enumerated"):
-        make_bonus("count", INTRINSIC, AgentConfig(method="count"), EnvSpec("vector", (2,), (3,)))
+def test_an_action_channel_needs_images() -> None:
     with pytest.raises(UserError, match="needs images"):
         make_bonus("distillation", ACTION, AgentConfig(method="action-balance-rnd-channel"), SPEC)

@@ -187,25 +187,6 @@ def test_a_cell_is_the_mean_grey_of_an_area_in_a_few_levels() -> None:
     assert cell(jnp.array([[0.0, 0.2], [0.5, 1.0]]), 2, 2, 4, 1).tolist() == [0, 0, 2, 3]
 
 
-def test_noise_below_a_grey_level_has_the_same_cell_and_a_difference_above_it_another() -> None:
-    spec = EnvSpec("image-stack", (4, 84, 84), (3,), dtype="uint8")
-    bonus = make(INTRINSIC, spec)
-    state = bonus.init(KEY, RunningMeanStd.empty((84, 84)))[1]
-    assert bonus.hashes_cells
-    assert not bonus.uses_obs_stats
-    assert state.projections is None
-    plain = np.full((84, 84), 112, np.uint8)  # in the middle of a level of 32
-    noise = np.random.default_rng(0).integers(-15, 16, plain.shape)
-    corner = plain.copy()
-    corner[:11, :8] += 32  # an area has 10.5 x 7.6 pixels
-    border = np.full_like(plain, 96)  # the lowest grey of the level: sums are exact
-    codes = [bonus.code(state, jnp.asarray(one, jnp.uint8)).tolist() for one in (plain, plain + noise, corner, border)]
-    assert codes[0] == codes[1] == codes[3] == [3] * 88
-    assert codes[2] == [4, *[3] * 87]
-    rows = [int(bonus.locate(state, jnp.asarray(one, jnp.uint8))[0]) for one in (plain, corner)]
-    assert rows[0] != rows[1]
-
-
 def test_only_8_bit_images_with_more_rows_and_columns_than_a_cell_image_have_cells() -> None:
     assert make(INTRINSIC, EnvSpec("image", (9, 12), (3,), dtype="uint8")).hashes_cells
     assert not make(INTRINSIC, EnvSpec("image", (9, 12), (3,), dtype="float32")).hashes_cells  # of unknown range

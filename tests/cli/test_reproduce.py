@@ -18,7 +18,7 @@ import pytest
 from command import call
 
 from action_balance.studies.grid import page
-from action_balance.studies.grid.conclusion import conclusion
+from action_balance.studies.grid.verdict import conclusion
 
 # Small, and as few compiled programs as possible: the corridor has a size of its own.
 SMALL = ("--runs", "6", "--size", "6", "--episode-steps", "100", "--episodes", "3", "--goals", "3,3", "5,0")
@@ -288,7 +288,7 @@ def test_a_study_counts_as_finished_only_when_its_page_is_written(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(page, "grid_page", interrupted)
+        patch.setattr(page, "result_page", interrupted)
         assert reproduce(tmp_path, "--studies", "goals") == 130
     assert "interrupted; " in capsys.readouterr().err
     assert json.loads((tmp_path / "summary.json").read_text())["ours"] == {}

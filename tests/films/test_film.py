@@ -81,11 +81,11 @@ def test_a_game_counts_its_rooms() -> None:
 def test_a_film_of_a_game_shows_the_screen_in_the_shape_of_a_television() -> None:
     reported: list[float] = []
     moments = [Moment(screen(GREEN)), Moment(screen(VIOLET)), Moment(screen(GREEN))]
-    content = film.replay_film(film.screen_shots(moments, "score", 5 / 3), STORY, 15, reported.append)
+    content = film.replay_film(film.screen_shots(moments, "score", 5 / 3), STORY, 2, reported.append)
     with av.open(io.BytesIO(content), "r") as file:
         pictures = [one.to_ndarray(format="rgb24").astype(int) for one in file.decode(video=0)]
     assert sum(reported) == 3
-    assert len(pictures) == 2 + 30
+    assert len(pictures) == 2 + 4
     for picture_, colour in zip(pictures, (GREEN, VIOLET, GREEN), strict=False):
         assert picture_.shape == (720, 1280, 3)
         assert np.abs(picture_[50:670, 45:835] - colour).max() < 12

@@ -10,7 +10,7 @@ import pytest
 from action_balance.config.agent import AgentConfig, PPOConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.engines.callbacks import Callback, Update
+from action_balance.engines.callbacks import Listeners, Update
 from action_balance.runs import MetricsLog, RunFolder, read_metrics
 from action_balance.runs.folder import RunStatus
 from action_balance.studies.run_job import is_finished
@@ -69,9 +69,8 @@ class Trainer:
         self.value = value
         self.trained: list[tuple[str, int]] = []  # the names of runs, and the update after which they began
 
-    def __call__(
-        self, path: Path, config: TrainConfig, *_: object, callbacks: Sequence[Callback] = (), **_more: object
-    ) -> bool:
+    def __call__(self, path: Path, config: TrainConfig, listeners: Listeners, trust: bool = False) -> bool:
+        del trust
         if is_finished(path, config):
             return True
         is_new = not RunFolder.holds_run(path)
@@ -87,7 +86,8 @@ class Trainer:
                 raise
             _append(run.metrics(), config, update, [value] * config.seeds)
             if not all(
-                call(Update(update, total, 0, {}, [], lambda: pytest.fail("it has no state"))) for call in callbacks
+                call(Update(update, total, 0, {}, [], lambda: pytest.fail("it has no state")))
+                for call in listeners.callbacks
             ):
                 run.finish("interrupted")
                 return False

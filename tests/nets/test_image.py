@@ -203,18 +203,6 @@ def gain(matrix: jax.Array) -> float:
     return float(products[0, 0] ** 0.5)
 
 
-def test_gains_of_the_policy_are_sqrt_2_then_0_1_and_0_01() -> None:
-    net = jax.jit(lambda key: ImageActorCritic((4, 44, 44), 2, (7, 6), ACTIONS, key=key))(KEY)
-    for conv in net.convolutions:
-        assert gain(conv.weight.reshape(-1, conv.weight.shape[-1])) == pytest.approx(2**0.5, rel=1e-4)
-    assert [gain(layer.weight) for layer in net.trunk] == pytest.approx([2**0.5] * 2, rel=1e-4)
-    layers = (net.actor, net.critic, net.policy_head, net.value_head)
-    assert [gain(layer.weight) for layer in layers] == pytest.approx([0.1, 0.1, 0.01, 0.01], rel=1e-4)
-    biases = [layer.bias for layer in (*net.trunk, *layers)] + [conv.bias for conv in net.convolutions]
-    assert not any(np.asarray(bias).any() for bias in biases)
-    assert np.abs(net.actor.weight - net.critic.weight).max() > 0.01
-
-
 def test_weights_of_frame_and_channel_are_orthogonal_together_with_gain_sqrt_2() -> None:
     net = jax.jit(lambda key: fresh("channel", key))(KEY)
     assert net.channel is not None

@@ -5,7 +5,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from action_balance.nets.image import ImageEncoder, cast_kernels
 from action_balance.nets.mixed import MixedActorCritic, MixedBonusNet, MixedObs, MixedSizes
 
 IMAGES = ((7, 8, 3), (5, 5, 1))
@@ -66,12 +65,3 @@ def test_a_bonus_network_has_the_features_of_images_and_vector_and_the_action_at
     np.testing.assert_allclose(found, expected, rtol=1e-5)
     assert every.shape == (3, 5)
     np.testing.assert_allclose(every[2], expected, rtol=1e-4, atol=1e-6)
-
-
-def test_an_encoder_without_a_vector_beside_it_and_kernels_of_fewer_bits() -> None:
-    net = MixedBonusNet(IMAGES, 0, 2, 6, 4, dtype="bfloat16", key=jax.random.key(1))
-    assert net.vector is None
-    encoder = cast_kernels(net).encoders[0]
-    assert isinstance(encoder, ImageEncoder)
-    assert encoder.convolutions[0].weight.dtype == jnp.bfloat16
-    assert eqx.tree_equal(net.joined, cast_kernels(net).joined)

@@ -43,7 +43,3 @@ def test_means_that_print_the_same_lead_together() -> None:
     nobody = find_lead({"one": LOW, "other": LOW}, digits=1)
     assert nobody is not None
     assert (nobody.second, nobody.difference, nobody.certain) == (None, None, False)
-
-
-def test_without_scores_there_is_no_verdict() -> None:
-    assert find_lead({"one": np.empty(0)}, digits=1) is None

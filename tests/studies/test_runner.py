@@ -3,7 +3,7 @@
 import io
 import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ from synthetic_runs import Episodes, make_run, strip, tree
 from action_balance.cli import main as cli
 from action_balance.config.cluster import ClusterConfig
 from action_balance.config.train import TrainConfig
-from action_balance.engines.callbacks import Callback
+from action_balance.engines.callbacks import Listeners
 from action_balance.engines.metrics_rows import Progress
 from action_balance.envs.host_base import EnvironmentsLost
 from action_balance.errors import UserError
@@ -55,24 +55,17 @@ def train_as(
 ) -> None:
     """Runs end in this way; those that do not finish have half of their updates."""
 
-    def train(
-        path: Path,
-        config: TrainConfig,
-        command: Sequence[str],
-        report: Callable[[Progress], None],
-        on_message: Callable[[str], None],
-        *_: object,
-        callbacks: Sequence[Callback] = (),
-    ) -> None:
-        assert not callbacks
+    def train(path: Path, config: TrainConfig, listeners: Listeners, trust: bool = False) -> None:
+        assert not listeners.callbacks
+        assert not trust
         assert not run_job.is_finished(path, config)
         (names if names is not None else []).append(path.name)
         end = outcome(config)
         RunFolder.delete(path)
         if end == "finished":
             make_run(path.parents[1], config, SEVEN)
-            on_message(f"trained by {command[0]}")
-            report(Progress(1, 512, 3.0, 3.0, 0.0, 0.0))
+            listeners.on_message(f"trained by {listeners.command[0]}")
+            listeners.report(Progress(1, 512, 3.0, 3.0, 0.0, 0.0))
             return
         make_run(path.parents[1], config, SEVEN[:1], "interrupted")
         assert isinstance(end, BaseException)

@@ -1,25 +1,13 @@
 import math
-from itertools import product
-from typing import get_args
 
 from action_balance.studies.verdict_text import answer, with_interval
-from action_balance.web.format import Side
 
 
-def test_the_answer_names_every_study_under_what_it_shows() -> None:
-    words = {"above": "faster", "below": "more slowly", "around": "significant", "unknown": "no verdict"}
-    studies = ("coverage", "goals", "corridor")
-    for sides in product(get_args(Side), repeat=3):
-        clauses = answer(dict(zip(studies, sides, strict=True))).split("; ")
-        assert len(clauses) == len(set(sides))
-        for study, side in zip(studies, sides, strict=True):
-            (clause,) = (clause for clause in clauses if words[side] in clause)
-            assert (
-                study in clause
-                or "all three studies" in clause
-                or clause.startswith("No study")
-                or "any study" in clause
-            )
+def test_an_answer_names_every_study_under_what_it_shows() -> None:
+    said = answer({"coverage": "above", "goals": "around", "corridor": "around"})
+    assert "in the coverage study; " in said
+    assert said.endswith("not significant in the goals and corridor studies.")
+    assert "all three studies" in answer(dict.fromkeys(("coverage", "goals", "corridor"), "above"))
 
 
 def test_an_estimate_has_its_interval_in_brackets_if_it_has_one() -> None:

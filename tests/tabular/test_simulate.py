@@ -117,29 +117,6 @@ def test_runs_of_different_streams_and_methods_differ() -> None:
     assert len({run.tobytes() for run in cells}) == len(cohorts)
 
 
-# The world of a walk.
-
-
-def test_a_walk_obeys_the_world() -> None:
-    world = small_world()
-    cells = walk_all(world, [cohort(method, OTHER, world.goals) for method in METHODS], 20, OTHER, 700)
-    assert not world.walls[cells].any()
-    neighbours = np.zeros((world.cells, world.cells), bool)
-    neighbours[np.arange(world.cells)[:, None], world.successor] = True
-    moved = neighbours[cells[..., :-1], cells[..., 1:]]
-    assert (cells[..., 1:][~moved] == int(world.start)).all()  # the only jump is back to the start
-    for run in cells.reshape(-1, 700):
-        time = 0
-        for here, there in itertools.pairwise(run):
-            time += 1
-            if not neighbours[here, there]:
-                assert time == 37
-                time = 0
-            elif time == 37:  # the start happens to be a neighbour
-                assert there == int(world.start)
-                time = 0
-
-
 # The plain agent makes the same steps from the same random numbers.
 
 
@@ -210,23 +187,6 @@ def test_the_plain_agent_makes_the_same_steps(name: str) -> None:
                 plain_world(world, world.goals), plain_settings(chosen, replay.settings), replay.steps, draws
             )
             assert plain.cells == cells.tolist()
-
-
-def test_the_plain_agent_reaches_the_goal_with_the_same_step(many_reached: FirstReach) -> None:
-    world = small_world()
-    goals = goal_at(world, 7, 5)
-    for number, method in enumerate(METHODS):
-        chosen = cohort(method, OTHER, goals, 3)
-        for run in (0, 1, 299):
-            plain = plain_grid.run(
-                plain_world(world, goals),
-                plain_settings(chosen, OTHER),
-                50_000,
-                uniforms(chosen, run, OTHER.update_every),
-                stop_at_goal=True,
-            )
-            assert plain.reached
-            assert len(plain.cells) == many_reached.steps[number, run]
 
 
 # Steps until the goal.

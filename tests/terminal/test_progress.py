@@ -25,7 +25,3 @@ def test_without_a_terminal_there_are_lines(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_on_a_terminal_the_bar_ends_full() -> None:
     assert "3/3" in shown(True)
-
-
-def test_a_name_is_no_markup() -> None:
-    assert all("tr[/x]\\n" in shown(terminal, "tr[/x]\n") for terminal in (False, True))

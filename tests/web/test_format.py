@@ -6,10 +6,8 @@ import pytest
 
 from action_balance.web.format import (
     amount,
-    contains,
     count,
     decimals,
-    duration,
     interval,
     listed,
     number,
@@ -78,12 +76,6 @@ def test_an_interval_says_on_which_side_it_lies(low: float, high: float, where: 
     assert (side(estimate, 1), interval(estimate, 2)) == (where, text)
 
 
-def test_an_interval_contains_its_ends() -> None:
-    estimate = {"value": 1.5, "low": 1.0, "high": 2.0}
-    assert [contains(estimate, value) for value in (0.9, 1.0, 2.0, 2.1)] == [False, True, True, False]
-    assert not contains(None, 1.0)
-
-
 def test_things_are_counted_and_listed() -> None:
     assert (count(1, "run"), count(1000, "run")) == ("1 run", "1,000 runs")
     assert [listed(list("abc")[:n]) for n in range(4)] == ["", "a", "a and b", "a, b and c"]
@@ -111,15 +103,3 @@ def test_few_runs_show_their_range_and_name_it() -> None:
 )
 def test_decimals_follow_the_scale_of_the_numbers(values: list[float], widths: list[float], digits: int) -> None:
     assert decimals(values, widths) == digits
-
-
-def test_a_duration_has_two_units_at_most() -> None:
-    known = {
-        None: "\N{EN DASH}",
-        0.4: "0 s",
-        59.6: "1 min 0 s",
-        200: "3 min 20 s",
-        7_500: "2 h 5 min",
-        3_600_000: "1,000 h 0 min",
-    }
-    assert {seconds: duration(seconds) for seconds in known} == known

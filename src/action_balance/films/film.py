@@ -44,7 +44,6 @@ class Shot:
 
 
 def frames(shots: Iterable[Shot], story: Story, margin: tuple[int, int], every: int = 1) -> Iterator[Picture]:
-    """Draw the frames of a film."""
     panel = Panel(story)
     across, down = margin
     for step, shot in enumerate(shots):
@@ -60,7 +59,6 @@ def frames(shots: Iterable[Shot], story: Story, margin: tuple[int, int], every: 
 
 
 def map_film(scene: Scene, story: Story, states: Int[np.ndarray, " T+1"], rewards: Float[np.ndarray, " T"]) -> bytes:
-    """A film of an episode on a map."""
     every = math.ceil(len(states) / MAX_FRAMES)
     shots = map_shots(scene, states, rewards)
     return to_gif(frames(shots, story, (20, 20), every), MAP_RATE, _palette(story.method))
@@ -69,7 +67,6 @@ def map_film(scene: Scene, story: Story, states: Int[np.ndarray, " T+1"], reward
 def replay_film(
     shots: Iterable[Shot], story: Story, rate: int, report: Callable[[float], None] = lambda _: None
 ) -> bytes:
-    """A film of a replay."""
 
     def reported() -> Iterator[Picture]:
         for frame in frames(shots, story, (40, 45)):
@@ -94,7 +91,6 @@ def map_shots(scene: Scene, states: Int[np.ndarray, " T+1"], rewards: Float[np.n
 
 
 def screen_shots(moments: Iterable[Moment], outcome: str, pixel_aspect: float) -> Iterator[Shot]:
-    """Shots of a replay."""
     rooms: set[int] = set()
     for step, moment in enumerate(moments):
         numbers = [(outcome, _short(moment.score))]

@@ -64,7 +64,6 @@ class Panel:
         self._chosen = [self._draw_row(number, chosen=True) for number in range(len(story.actions))]
 
     def draw(self, step: int, numbers: Sequence[tuple[str, str]]) -> Picture:
-        """Draw the panel before a step, or after the last one."""
         over = step == len(self.story.taken)
         picture = (self._empty if over else self._thinking).copy()
         paste(picture, self._draw_numbers(numbers), OUT, NUMBERS)
@@ -78,7 +77,6 @@ class Panel:
         return picture
 
     def _fill_bars(self, picture: Picture, number: int, step: int) -> None:
-        """Fill the bars of an action."""
         upper = ROWS + self._row * number
         begin, end = self._bars
         for (policy, colour), (top, bottom) in zip(self._policies, self._bar_places(len(self._policies)), strict=True):
@@ -161,7 +159,6 @@ class Panel:
 
 
 def paste(picture: Picture, part: Picture, left: int, top: int) -> None:
-    """Put a picture into a larger one."""
     picture[top : top + part.shape[0], left : left + part.shape[1]] = part
 
 

@@ -16,7 +16,6 @@ Colour = tuple[int, int, int]
 
 
 def rgb(colour: str) -> Colour:
-    """Red, green and blue of a colour, from 0 to 255."""
     red, green, blue = (round(255 * part) for part in to_rgb(colour))
     return red, green, blue
 
@@ -31,7 +30,6 @@ def blend(colour: str, opacity: float, ground: str = PAPER) -> Colour:
 
 @cache
 def font(size: int, bold: bool = False) -> ImageFont.FreeTypeFont:
-    """The font of the figures."""
     name = "DejaVuSans-Bold.ttf" if bold else "DejaVuSans.ttf"
     return ImageFont.truetype(Path(matplotlib.get_data_path()) / "fonts" / "ttf" / name, size)
 

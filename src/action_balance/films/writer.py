@@ -37,7 +37,6 @@ def to_gif(frames: Iterable[Frame], rate: int, colours: Sequence[Colour]) -> byt
 
 
 def check_mp4() -> None:
-    """Raise a `UserError` where an MP4 cannot be written."""
     try:
         import av
     except ImportError:

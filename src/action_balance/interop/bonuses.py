@@ -74,8 +74,15 @@ class ActionBalance(Module):
             The bonus.
         """
         spaces = Spaces.of(obs_space, _given("action_space", action_space), layout)
-        rate, wide = float(learning_rate), default_width(width, spaces)
-        settings = BalanceSettings(spaces, float(coef), normalize, embedding, rate, wide, index(seed))
+        settings = BalanceSettings(
+            spaces=spaces,
+            coef=float(coef),
+            normalize=normalize,
+            embedding=embedding,
+            learning_rate=float(learning_rate),
+            width=default_width(width, spaces),
+            seed=index(seed),
+        )
         return cls(settings, settings.init())
 
     def shift(self, obs: Any, mask: Any = None, coef: float | None = None) -> Any:
@@ -236,8 +243,14 @@ class RND(Module):
             The bonus.
         """
         spaces = Spaces.of(obs_space, layout=layout)
-        rate, wide = float(learning_rate), default_width(width, spaces)
-        settings = RNDSettings(spaces, index(environments), float(gamma), rate, wide, index(seed))
+        settings = RNDSettings(
+            spaces=spaces,
+            environments=index(environments),
+            gamma=float(gamma),
+            learning_rate=float(learning_rate),
+            width=default_width(width, spaces),
+            seed=index(seed),
+        )
         return cls(settings, settings.init())
 
     @property

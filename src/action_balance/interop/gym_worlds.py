@@ -40,14 +40,12 @@ class GymWorld(Env[np.ndarray, SupportsIndex]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[np.ndarray, dict[str, Any]]:
-        """Begin an episode."""
         super().reset(seed=seed, options=options)
         self._state, self._time, self._ended = self.world.start, 0, False
         self._trail = [self._state]
         return self.world.observe(self._state), {}
 
     def step(self, action: SupportsIndex) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
-        """Take one step."""
         chosen = operator.index(action)
         if not 0 <= chosen < self.world.actions:
             raise InvalidAction(f"action must be from 0 to {self.world.actions - 1}, not {chosen}")
@@ -59,7 +57,6 @@ class GymWorld(Env[np.ndarray, SupportsIndex]):
         return self.world.observe(self._state), float(reward), bool(terminated), bool(truncated), {}
 
     def render(self) -> Any:
-        """A picture of the world in RGB."""
         if self.render_mode is None:
             logger.warn('nothing to render: create the environment with render_mode="rgb_array"')
             return None
@@ -155,7 +152,6 @@ class VectorWorld(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
         return self.world.observe(self._state), {}
 
     def step(self, actions: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Take one step in every environment."""
         if not self._begun:
             raise ResetNeeded("no episode is running: call reset() before step()")
         actions = np.asarray(actions)
@@ -191,7 +187,6 @@ class VectorWorld(VectorEnv[np.ndarray, np.ndarray, np.ndarray]):
             self._seen[which, self.world.start] = 0
 
     def render(self) -> tuple[np.ndarray, ...] | None:
-        """A picture of every environment."""
         if self.render_mode is None:
             logger.warn('nothing to render: create the environments with render_mode="rgb_array"')
             return None

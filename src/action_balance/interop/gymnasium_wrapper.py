@@ -85,15 +85,7 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
         self._valid: list[np.ndarray] = []
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Reset the environments; the first time, after the warm-up.
-
-        Args:
-            seed: As for the environment.
-            options: As for the environment; with ``reset_mask``, only some are reset.
-
-        Returns:
-            Observations and infos.
-        """
+        """Reset the environments; the first time, after the warm-up."""
         if self._warmup:
             self._warm_up(seed, options)
         if not (options and "reset_mask" in options):
@@ -101,14 +93,7 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
         return self.env.reset(seed=seed, options=options)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Step the environments, and add intrinsic rewards.
-
-        Args:
-            actions: As for the environment.
-
-        Returns:
-            What the environment returns, with the intrinsic rewards.
-        """
+        """Step the environments, and add intrinsic rewards."""
         obs, reward, terminated, truncated, info = self.env.step(actions)
         reached, valid = self._reached(obs, np.logical_or(terminated, truncated), info)
         if isinstance(self.bonus, RND):
@@ -131,7 +116,6 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
         self._seen, self._valid = [], []
 
     def _warm_up(self, seed: Any, options: dict[str, Any] | None) -> None:
-        """Steps of a random agent."""
         bonus: Any = self.bonus
         manual = self.env.metadata.get("autoreset_mode") == AutoresetMode.DISABLED
         _, info = self.env.reset(seed=seed, options=options)

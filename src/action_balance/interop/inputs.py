@@ -57,7 +57,6 @@ class Spaces:
 
     @property
     def seen_shape(self) -> tuple[int, ...]:
-        """Shape of a frame."""
         return self.encoding.shape
 
     def observations(self, obs: Any, name: str = "obs") -> tuple[np.ndarray, tuple[int, ...]]:

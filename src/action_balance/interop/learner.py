@@ -47,7 +47,6 @@ class Learner(eqx.Module):
 
     @property
     def gradient_steps(self) -> int:
-        """The number of gradient steps so far."""
         return int(optax.tree_utils.tree_get(self.optimizer, "count"))
 
 

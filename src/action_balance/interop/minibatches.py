@@ -19,7 +19,6 @@ class Minibatches:
 
     @classmethod
     def of(cls, epochs: int, minibatches: int, update_proportion: float) -> "Minibatches":
-        """Check the arguments of a caller."""
         check_number("epochs", epochs, 1, MAX)
         check_number("minibatches", minibatches, 1, MAX)
         if not 0 < update_proportion <= 1:
@@ -27,7 +26,6 @@ class Minibatches:
         return cls(index(epochs), index(minibatches), float(update_proportion))
 
     def order(self, size: int, room: int, seed: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
-        """Draw the samples of each gradient step."""
         if self.count > size:
             raise UserError(f"{size} samples cannot be split into {self.count} minibatches: use fewer minibatches")
         bounds = np.arange(self.count + 1) * size // self.count

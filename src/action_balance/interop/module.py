@@ -21,7 +21,7 @@ from action_balance.interop import storage
 from action_balance.interop.inputs import padded
 from action_balance.interop.learner import Learner
 from action_balance.interop.minibatches import Minibatches
-from action_balance.interop.settings import BalanceSettings, RNDSettings
+from action_balance.interop.settings import BonusSettings
 from action_balance.interop.tensors import to_numpy, to_tensors
 
 
@@ -29,7 +29,7 @@ class Module(ABC):
     """A bonus with everything that it has learned."""
 
     #: The class of the settings.
-    _Settings: ClassVar[type[BalanceSettings] | type[RNDSettings]]
+    _Settings: ClassVar[type[BonusSettings]]
 
     _settings: Any
     _learner: Learner

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cached_property
 from operator import index
-from typing import get_args
+from typing import Any, get_args
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -21,71 +21,77 @@ from action_balance.interop.learner import Learner
 _WIDTH, _IMAGE_WIDTH = 128, 512
 
 
-@dataclass(frozen=True)
-class BalanceSettings:
-    """Settings of an `ActionBalance`; ``init`` gives a bonus that has learned nothing, ``shapes`` its shapes."""
+@dataclass(frozen=True, kw_only=True)
+class BonusSettings:
+    """What both bonuses have; ``init`` gives everything that one learns, as it begins, and ``shapes`` its shapes."""
 
     spaces: Spaces
-    coef: float
-    normalize: Normalization
-    embedding: Embedding
     learning_rate: float
     width: int
     seed: int
 
     def __post_init__(self) -> None:
+        check_number("learning_rate", self.learning_rate, 0, 1)
+        check_number("width", self.width, 1, MAX)
+        check_number("seed", self.seed, 0, MAX)
+
+    @property
+    def as_channel(self) -> bool:
+        return False
+
+    @cached_property
+    def bonus(self) -> Bonus:
+        return compiled.make_bonus(self.spaces, self.width, self.as_channel)
+
+    def init(self) -> Any:
+        return compiled.init_program(self.bonus, jnp.int32(self.seed))
+
+    def shapes(self) -> Any:
+        return eqx.filter_eval_shape(compiled.init, self.bonus, jnp.int32(0))
+
+
+@dataclass(frozen=True, kw_only=True)
+class BalanceSettings(BonusSettings):
+    """Settings of an `ActionBalance`."""
+
+    coef: float
+    normalize: Normalization
+    embedding: Embedding
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
         check_number("coef", self.coef, 0, 1e6)
-        _check_common(self)
         check_name("normalize", self.normalize, get_args(Normalization))
         check_name("embedding", self.embedding, get_args(Embedding))
-        if self.embedding == "channel" and not self.spaces.images:
+        if self.as_channel and not self.spaces.images:
             raise UserError("an action channel is for images: leave out embedding, or set it to one-hot")
-        if self.embedding == "channel" and self.spaces.actions > self.spaces.seen_shape[0]:
+        if self.as_channel and self.spaces.actions > self.spaces.seen_shape[0]:
             raise UserError(
                 f"images have too few rows for an action channel of {self.spaces.actions} actions: use one-hot"
             )
 
-    @cached_property
-    def bonus(self) -> Bonus:
-        return compiled.make_bonus(self.spaces, self.width, self.embedding == "channel")
-
-    def init(self) -> Learner:
-        return compiled.init_program(self.bonus, jnp.int32(self.seed))
-
-    def shapes(self) -> Learner:
-        return _shapes(self.bonus)
+    @property
+    def as_channel(self) -> bool:
+        return self.embedding == "channel"
 
 
-@dataclass(frozen=True)
-class RNDSettings:
+@dataclass(frozen=True, kw_only=True)
+class RNDSettings(BonusSettings):
     """Settings of an `RND`."""
 
-    spaces: Spaces
     environments: int
     gamma: float
-    learning_rate: float
-    width: int
-    seed: int
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_number("environments", self.environments, 1, MAX)
         check_number("gamma", self.gamma, 0, 1)
-        _check_common(self)
-
-    @cached_property
-    def bonus(self) -> Bonus:
-        return compiled.make_bonus(self.spaces, self.width, as_channel=False)
 
     def init(self) -> tuple[Learner, ReturnScale]:
-        return compiled.init_program(self.bonus, jnp.int32(self.seed)), ReturnScale.empty(self.environments)
+        return super().init(), ReturnScale.empty(self.environments)
 
     def shapes(self) -> tuple[Learner, ReturnScale]:
-        return _shapes(self.bonus), eqx.filter_eval_shape(ReturnScale.empty, self.environments)
-
-
-def _shapes(bonus: Bonus) -> Learner:
-    shapes: Learner = eqx.filter_eval_shape(compiled.init, bonus, jnp.int32(0))
-    return shapes
+        return super().shapes(), eqx.filter_eval_shape(ReturnScale.empty, self.environments)
 
 
 def default_width(width: int | None, spaces: Spaces) -> int:
@@ -97,9 +103,3 @@ def check_number(name: str, value: float, low: float, high: float) -> float:
     if not low <= value <= high:
         raise UserError(f"{name} must be from {low:g} to {high:.12g}, not {value}")
     return float(value)
-
-
-def _check_common(settings: BalanceSettings | RNDSettings) -> None:
-    check_number("learning_rate", settings.learning_rate, 0, 1)
-    check_number("width", settings.width, 1, MAX)
-    check_number("seed", settings.seed, 0, MAX)

@@ -13,7 +13,7 @@ import numpy as np
 from action_balance.config import serialization
 from action_balance.errors import UserError
 from action_balance.files import Data, write_atomically
-from action_balance.interop.settings import BalanceSettings, RNDSettings
+from action_balance.interop.settings import BonusSettings
 from action_balance.interop.tensors import to_numpy
 from action_balance.runs.array_file import DamagedArrays, as_entry, read_described, write_arrays
 from action_balance.runs.tree_file import Leaf, OtherTree, to_arrays, to_tree
@@ -25,7 +25,7 @@ _SETTINGS = "settings.json"
 #: The entry of a dictionary with the arrays.
 _ARRAYS = "arrays"
 
-Settings = TypeVar("Settings", bound=BalanceSettings | RNDSettings)
+Settings = TypeVar("Settings", bound=BonusSettings)
 
 
 def save(path: str | os.PathLike[str], kind: str, settings: Data, state: Any) -> None:
@@ -35,7 +35,6 @@ def save(path: str | os.PathLike[str], kind: str, settings: Data, state: Any) ->
 
 
 def load(path: str | os.PathLike[str], kind: str, of: type[Settings]) -> tuple[Settings, Any]:
-    """Read a file."""
     try:
         header, arrays = read_described(Path(path), _SETTINGS)
     except DamagedArrays:

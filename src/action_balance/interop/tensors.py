@@ -14,7 +14,6 @@ from action_balance.errors import UserError
 
 
 def is_tensor(given: Any) -> bool:
-    """Whether an argument is a tensor of PyTorch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(given, torch.Tensor)
 

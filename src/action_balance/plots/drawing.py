@@ -95,7 +95,6 @@ def save(figure: Figure, write: Callable[[str, bytes], None], name: str) -> None
 
 
 def new_figure(title: str, width: float = 8) -> tuple[Figure, Axes]:
-    """A figure with one panel."""
     figure = Figure(figsize=(width, 4.2), layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", **PLAIN)
     return figure, figure.add_subplot()
@@ -136,20 +135,17 @@ def curve(
 
 
 def line(method: str) -> dict[str, Any]:
-    """Properties of a method's line."""
     hero = method == HERO
     dashes = {"linestyle": (0, (4, 1.5))} if method == "random" else {}
     return {"color": method_colour(method), "linewidth": 2.4 if hero else 1.6, "zorder": 3 if hero else 2.5} | dashes
 
 
 def dot(method: str, size: float = 8) -> dict[str, Any]:
-    """Properties of a method's dot."""
     looks: dict[str, Any] = {"color": method_colour(method), "markeredgecolor": PAPER, "markersize": size}
     return looks | {"marker": "o", "zorder": 4, "clip_on": False}
 
 
 def marker(colour: str, shape: str, label: str, edge: str = PAPER, size: float = 6) -> Line2D:
-    """A marker for a legend."""
     looks: dict[str, Any] = {"marker": shape, "markersize": size, "markeredgecolor": edge, "linestyle": "none"}
     return Line2D([], [], color=colour, label=label, **looks)
 

@@ -1,7 +1,8 @@
 """Checks of settings that several studies share. Importing them loads no JAX."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from action_balance.config.agent import HostConfig
 from action_balance.config.train import TrainConfig
@@ -25,6 +26,14 @@ def check_seeds(seed: int, seeds: int, most: int = MAX) -> None:
     check_count("--seed", seed, 0)
     if seed + seeds > MAX:
         raise UserError(f"--seed must be below {MAX + 1 - seeds}, not {seed}")
+
+
+def check_once(runs: Sequence[Path]) -> None:
+    """Raise a `UserError` where a run is given twice, also by another path."""
+    seen: dict[Path, Path] = {}
+    for path in runs:
+        if (first := seen.setdefault(path.resolve(), path)) is not path:
+            raise UserError(f"{first} and {path} are the same run: give it only once")
 
 
 def check_names(kind: str, names: tuple[str, ...], known: Collection[str]) -> None:

@@ -61,7 +61,6 @@ def _as_it_learns(agent: AgentConfig) -> AgentConfig:
 
 
 def _differing(settings: Sequence[Settings]) -> list[str]:
-    """Names of the settings that differ."""
     names = dict.fromkeys(name for one in settings for name in one)
     return [name for name in names if len({one.get(name) for one in settings}) > 1]
 

@@ -43,7 +43,6 @@ class Lead:
 
 
 def find_lead(scores: Mapping[str, np.ndarray], digits: int) -> Lead | None:
-    """Compare the mean scores of methods."""
     ranked = sorted((name for name, one in scores.items() if len(one)), key=lambda name: -float(scores[name].mean()))
     if not ranked:
         return None

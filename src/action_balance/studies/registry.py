@@ -4,8 +4,8 @@ A study is a package in this folder. Its ``__init__``, which imports nothing hea
 
 ``KIND``
     the ``kind`` in the ``summary.json`` of its results, which is the command that makes them.
-If `view` has a page for its results, its module ``page`` defines ``result_page(folder)``, which returns the text of the
-page. A result of any other kind is shown as the training runs in its folder.
+If `view` has a page for its results, its module ``page`` defines ``result_page(folder, summary)``, which returns the
+text of the page. A result of any other kind is shown as the training runs in its folder.
 """
 
 import importlib
@@ -38,14 +38,15 @@ def page_of(folder: Path) -> Callable[[], str] | None:
     study = next((one for one in _studies() if kind == one.KIND), None)
     if study is None:
         return None
-    make: Callable[[Path], str] | None = getattr(importlib.import_module(f"{study.__name__}.page"), "result_page", None)
+    page_module = importlib.import_module(f"{study.__name__}.page")
+    make: Callable[[Path, Data], str] | None = getattr(page_module, "result_page", None)
     if make is None:
         return None
 
     def page() -> str:
         try:
             with np.errstate(all="ignore"):  # numbers of a damaged result
-                return make(folder)
+                return make(folder, read_summary(folder))
         except UNFIT:
             raise damaged(folder) from None
 

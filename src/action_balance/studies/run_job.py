@@ -5,7 +5,7 @@ import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -61,25 +61,15 @@ def is_finished(path: Path, config: TrainConfig) -> bool:
     return bool(folder.manifest.get("status") == "finished")
 
 
-def train(
-    path: Path,
-    config: TrainConfig,
-    command: Sequence[str],
-    report: Callable[[Progress], None],
-    on_message: Callable[[str], None],
-    trust: bool = False,
-    track: TrackConfig | None = None,
-    callbacks: Sequence[Callback] = (),
-) -> bool:
+def train(path: Path, config: TrainConfig, listeners: Listeners, trust: bool = False) -> bool:
     """Train what is missing of a run; whether it is finished, and no callback has ended it."""
     if is_finished(path, config):
         return True
-    if RunFolder.holds_run(path):
-        folder = RunFolder.open(path)
-        rest = continuation(folder, TrainConfig.from_dict(folder.config, trust))
-        return loop.resume(rest, Listeners(command, report, on_message, callbacks=callbacks))
-    listeners = Listeners(command, report, on_message, track or TrackConfig(), callbacks)
-    return loop.begin(path, config.with_defaults(), listeners)
+    if not RunFolder.holds_run(path):
+        return loop.begin(path, config.with_defaults(), listeners)
+    folder = RunFolder.open(path)
+    rest = continuation(folder, TrainConfig.from_dict(folder.config, trust))
+    return loop.resume(rest, replace(listeners, track=TrackConfig()))  # the run itself knows who follows it
 
 
 @dataclass(frozen=True)
@@ -105,7 +95,7 @@ class RunJob:
 
     def train(self, report: Callable[[Progress], None], on_message: Callable[[str], None]) -> None:
         measured = self.measure(self.folder, self.config)
-        train(self.folder, self.config, self.command, report, on_message, self.trust, self.track, measured)
+        train(self.folder, self.config, Listeners(self.command, report, on_message, self.track, measured), self.trust)
         self.after(self.folder, self.config, Console(quiet=True))
 
     def __reduce__(self) -> tuple[Callable[..., "RunJob"], tuple[object, ...]]:

@@ -21,6 +21,7 @@ from action_balance.cluster.session import check_cluster, check_installed
 from action_balance.cluster.worker import wait_until_free
 from action_balance.config.cluster import ClusterConfig
 from action_balance.config.train import TrainConfig
+from action_balance.engines.callbacks import Listeners
 from action_balance.errors import UserError, WriteError, check_name
 from action_balance.files import Data, check_inside, reason
 from action_balance.machine import failure
@@ -41,6 +42,7 @@ from action_balance.studies.run_job import (
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import training_line
 from action_balance.terminal.training import command_line, training_progress
+from action_balance.web.format import as_float
 from action_balance.web.render import as_bytes
 
 #: Seconds between two reports while runs are trained.
@@ -58,6 +60,11 @@ class StudySettings(Protocol):
 Table = tuple[Sequence[str], Iterable[Sequence[object]]]
 
 
+def fields_of(estimate: Data | None) -> list[float]:
+    """An estimate as three fields of a table; nan, which becomes an empty field, where unknown."""
+    return [round(as_float((estimate or {}).get(key)), 6) for key in ("value", "low", "high")]
+
+
 @dataclass(frozen=True)
 class Findings:
     """What a study makes of its runs."""
@@ -72,25 +79,17 @@ class Findings:
 class Study:
     """A study of training runs."""
 
-    kind: str
-    """The command, such as ``reproduce atari``."""
-    record: type[RunRecord]
-    """What is read of a run."""
-    belongs: Callable[[str, TrainConfig], bool]
-    """Whether a run is one of the study, given its name and settings."""
+    kind: str  # the command, such as reproduce atari
+    record: type[RunRecord]  # what is read of a run
+    belongs: Callable[[str, TrainConfig], bool]  # whether a run is one of the study, given its name and settings
     analyse: Callable[[Any, Sequence[Any], Sequence[str], Data | None], Findings]
     """Makes the findings of the settings, the runs, what was left out, and, where only a report is written, the summary
     of the one before; a `UserError` if there is nothing to report yet."""
-    page: Callable[[Path, Data], str]
-    """Makes the page of a folder and its summary."""
-    conclude: Callable[[Data, Console], None]
-    """Prints the verdict of a summary."""
-    unfinished: bool = False
-    """Whether runs that are not finished are reported, too."""
-    compact: bool = False
-    """Whether only the record of a finished run is kept; see `RunRecord.keep`."""
-    measure: Measure = no_measure
-    """Measures runs while they are trained."""
+    page: Callable[[Path, Data], str]  # makes the page of a folder and its summary
+    conclude: Callable[[Data, Console], None]  # prints the verdict of a summary
+    unfinished: bool = False  # whether runs that are not finished are reported, too
+    compact: bool = False  # whether only the record of a finished run is kept; see `RunRecord.keep`
+    measure: Measure = no_measure  # measures runs while they are trained
     after: Callable[[Any], After | None] = lambda _: None
     """What the settings want to be done with finished runs, such as to evaluate them."""
 
@@ -127,8 +126,12 @@ def reproduce(study: Study, settings: StudySettings, out: Path, wanted: Wanted, 
         campaign.train_one(wanted.only)
         return
     failed = {} if wanted.report_only else campaign.train(everything=after is not None)
-    if not wanted.train_only and (not failed or campaign.records()):
-        campaign.report()
+    if not wanted.train_only:
+        try:
+            campaign.report()
+        except UserError:  # such as that there is nothing to report
+            raise_failures(failed)
+            raise
         study.conclude(ResultFolder.read(out).summary, console)
         say(console, f"Open {out / 'report.html'} in a browser for figures and tables.")
     raise_failures(failed)
@@ -168,15 +171,10 @@ class _Campaign:
     done: After  # called with every finished run
     reported: float = 0.0  # when the last report was written
 
-    def records(self) -> list[RunRecord]:
-        return self._read()[0]
-
-    def _read(self) -> tuple[list[RunRecord], list[str]]:
-        return read_records(self.out, self.study.record, self.study.belongs, self.study.unfinished)
-
     def report(self) -> None:
         """Write the summary, tables, figures and page of the runs that exist."""
-        study, (records, notes) = self.study, self._read()
+        study = self.study
+        records, notes = read_records(self.out, study.record, study.belongs, study.unfinished)
         if not records:
             what = "run with a completed update" if study.unfinished else "finished run"
             raise UserError(f"{self.out / RUNS} has no {what}: train first, or give another --out")
@@ -229,19 +227,17 @@ class _Campaign:
             there = f"{out} already has {len(plan) - len(missing)} of {len(plan)} runs"
             say(self.console, f"{there}: continuing with {missing[0]}" if missing else there)
         rest = f"{same_command(wanted.overwrite)} continues from there"
-        kept = partial(signals.kept, lambda: f"runs are kept in {out / RUNS}; {rest}")
+        said = f"runs are kept in {out / RUNS}; {rest}"
         try:
-            with kept():
+            with signals.kept(lambda: said):
                 return self._train_on_cluster(missing, everything) if wanted.cluster.is_wanted else self._train_here()
-        except KeyboardInterrupt:
-            if wanted.train_only or not self.records():
-                raise
-            with kept():
-                self.report()
-            raise KeyboardInterrupt(f"{out / 'report.html'} shows the results so far; {rest}") from None
-        except Exception:  # such as a full disk: the report is written before the error is shown
-            with contextlib.suppress(UserError, OSError):
-                self.report()
+        except BaseException as error:  # such as an interrupt, or a full disk: what is there is reported first
+            with signals.kept(lambda: said), contextlib.suppress(UserError, OSError):
+                if not wanted.train_only:
+                    self.report()
+                    said = f"{out / 'report.html'} shows the results so far; {rest}"
+            if isinstance(error, KeyboardInterrupt):
+                raise KeyboardInterrupt(said) from None
             raise
 
     def _train_here(self) -> dict[str, str]:
@@ -271,7 +267,7 @@ class _Campaign:
         """Train what is missing of a run, with its progress on the screen after a label."""
         measured = self.study.measure(path, config)
         with training_progress(self.console, config, label) as shown:
-            train(path, config, command_line(), shown, partial(say, self.console), callbacks=measured)
+            train(path, config, Listeners(command_line(), shown, partial(say, self.console), callbacks=measured))
 
     def _train_on_cluster(self, missing: Sequence[str], everything: bool) -> dict[str, str]:
         command, jobs = tuple(command_line()), []

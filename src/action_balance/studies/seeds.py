@@ -21,7 +21,6 @@ from action_balance.tracking import TrackConfig, check_installed
 
 
 def seed_jobs(config: TrainConfig, out: Path, track: TrackConfig) -> list[RunJob]:
-    """A run for each seed."""
     if not out.absolute().name:
         raise UserError(f"--out {out} has no name that a seed could be appended to: choose another folder")
     jobs, out = list[RunJob](), out.absolute()

@@ -130,7 +130,6 @@ def range_band(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def rounded(*values: float, digits: int = 6) -> list[float]:
-    """Numbers with so many significant digits, for tables."""
     return [float(f"{value:.{digits}g}") for value in values]
 
 

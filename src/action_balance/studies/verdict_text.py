@@ -36,7 +36,7 @@ def with_interval(estimate: Data | None, form: str, unit: str = "") -> str:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ComparisonWords:
     """Words for a comparison of two methods."""
 
     ours: str = "action balance RND"
@@ -48,10 +48,10 @@ class Comparison:
 
 
 #: The comparison of most studies.
-EXPLORATION = Comparison()
+EXPLORATION = ComparisonWords()
 
 
-def answer(sides: Mapping[str, Side], words: Comparison = EXPLORATION) -> str:
+def answer(sides: Mapping[str, Side], words: ComparisonWords = EXPLORATION) -> str:
     """What a comparison shows in several places, in one sentence."""
     both, (one, several) = f"{words.ours} and {words.other}", words.place
     clauses: dict[Side, str] = {

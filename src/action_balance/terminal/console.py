@@ -18,7 +18,6 @@ class OutputConsole(Console):
     """
 
     def __init__(self, **options: Any) -> None:
-        """Make a console."""
         super().__init__(markup=False, emoji=False, highlight=False, **options)
         if isinstance(self.file, io.TextIOWrapper):  # of a terminal that has fewer characters than Unicode
             self.file.reconfigure(errors="backslashreplace")

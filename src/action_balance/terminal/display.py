@@ -26,7 +26,6 @@ class Shown:
     """The progress of a training as a program wants it: this kind prints nothing itself."""
 
     def __init__(self, *reports: Callable[[Progress], None]) -> None:
-        """Call functions after every update."""
         self._reports = reports
 
     def begin(self) -> None:
@@ -62,7 +61,6 @@ class Display(Shown):
         path: Path | None = None,
         *reports: Callable[[Progress], None],
     ) -> None:
-        """Show nothing yet."""
         super().__init__(*reports)
         self._console, self._config, self._name, self._path = console, config, name, path
         self._total = config.agent.updates
@@ -88,13 +86,11 @@ class Display(Shown):
         self._open.enter_context(self._bar)
 
     def __call__(self, now: Progress) -> None:
-        """Show an update."""
         self._show(now)
         super().__call__(now)
 
     def _show(self, now: Progress) -> None:
         is_first, text = self._first is None, self._describe(now)
-        line = f"update {now.update} of {self._total}: {text}"
         if self._bar is not None:
             self._bar.update(TaskID(0), total=self._total, completed=now.update, description=text, left="left")
             return
@@ -103,10 +99,9 @@ class Display(Shown):
             say(self._console, f"{self._name}first update after {waited}, including compilation")
         if time.perf_counter() - self._last_line >= LINE_EVERY or now.update == self._total:
             self._last_line = time.perf_counter()
-            say(self._console, line)
+            say(self._console, f"update {now.update} of {self._total}: {text}")
 
     def __exit__(self, *_: object) -> None:
-        """Leave the last line as it is."""
         self._open.close()
 
     def finish(self) -> None:

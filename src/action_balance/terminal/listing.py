@@ -23,7 +23,6 @@ COLUMNS: Mapping[Kind, Mapping[str, str]] = {
 
 
 def show(kind: Kind | None, gym: bool, as_json: bool, console: Console) -> None:
-    """Print what there is."""
     if gym and kind not in (None, "environments"):
         raise UserError("--gym applies only to environments: leave it out, or list environments")
     kinds = KINDS if kind is None else (kind,)

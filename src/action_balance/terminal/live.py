@@ -1,7 +1,6 @@
 """A screen that is redrawn while lines are printed above it; without a terminal, there are only the lines."""
 
 from abc import ABC, abstractmethod
-from types import TracebackType
 from typing import Any, Self
 
 from rich.console import Console, ConsoleRenderable
@@ -14,7 +13,6 @@ class LiveScreen(ABC):
     """Shows what `render` returns, from the beginning to the end of a ``with`` statement."""
 
     def __init__(self, console: Console, **options: Any) -> None:
-        """Show nothing yet."""
         self.console, self._options = console, options
         self._live: Live | None = None  # on a terminal, while it is shown
 
@@ -28,17 +26,13 @@ class LiveScreen(ABC):
             self._live.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live is not None:
             self._live.stop()
 
     def say(self, line: str) -> None:
-        """Print a line, above the screen."""
         say(self.console, line)
 
     def redraw(self) -> None:
-        """Show the present."""
         if self._live is not None:
             self._live.refresh()

@@ -20,7 +20,6 @@ Advance = Callable[[float], None]
 
 @contextmanager
 def progress_bar(console: Console, name: str, total: int, unit: str = "runs") -> Iterator[Advance]:
-    """Show progress while the body works."""
     if not console.is_terminal:
         with _plain_lines(console, name, total, unit) as advance:
             yield advance

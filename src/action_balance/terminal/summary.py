@@ -38,12 +38,10 @@ def start_lines(config: TrainConfig, path: Path) -> list[str]:
 
 
 def training_line(runs: int, folder: Path) -> str:
-    """What a study is about to train."""
     return f"training {runs} {'run' if runs == 1 else 'runs'} on {device()}; results go to {folder}"
 
 
 def device(config: TrainConfig | None = None) -> str:
-    """The device that trains, in words."""
     first = jax.devices()[0]
     text = f"CPU, {cores()} {'core' if cores() == 1 else 'cores'}" if first.platform == "cpu" else first.device_kind
     if config is None or config.devices is None:

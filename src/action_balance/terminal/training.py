@@ -30,7 +30,6 @@ def command_line() -> list[str]:
 
 
 def train(config: TrainConfig, out: Path, overwrite: bool, track: TrackConfig, console: Console) -> None:
-    """Train a new run, as the command does."""
     begin(config, out, Display(console, config, path=out), _listeners(console, track), overwrite)
 
 
@@ -54,7 +53,6 @@ def _listeners(console: Console, track: TrackConfig) -> Listeners:
 
 
 def begin(config: TrainConfig, out: Path, shown: Shown, listeners: Listeners, overwrite: bool) -> None:
-    """Train a new run, and show it."""
     with shown:
         finished = loop.begin(out, config, replace(listeners, report=shown, on_start=shown.begin), overwrite)
     if finished:

@@ -12,7 +12,7 @@ from action_balance.files import Data
 Name = Literal["wandb", "mlflow", "tensorboard"]
 
 #: How a run ends.
-Status = Literal["finished", "interrupted", "failed"]
+EndStatus = Literal["finished", "interrupted", "failed"]
 
 #: The project of runs without a project of their own.
 PROJECT = "action-balance"
@@ -26,9 +26,7 @@ class TrackConfig:
     """Which trackers follow a run. It is no setting of the run: the numbers do not depend on it."""
 
     names: tuple[Name, ...] = ()
-    """The trackers."""
-    project: str | None = None
-    """Project in which they show the run (default: the library's own environment variable, or action-balance)."""
+    project: str | None = None  # in which they show the run; by default, that of the library's environment variable
 
     def __post_init__(self) -> None:
         if self.project is not None and not PROJECTS.fullmatch(self.project):
@@ -42,16 +40,11 @@ class TrackConfig:
 class RunInfo:
     """The description of a run that a tracker receives at its start."""
 
-    name: str
-    """Name of the run: that of its folder."""
-    project: str | None
-    """Project of the run, if one was chosen."""
-    config: Data
-    """All settings as nested plain data."""
+    name: str  # that of its folder
+    project: str | None  # if one was chosen
+    config: Data  # all settings
     method: str
-    """Name of the method."""
     environment: str
-    """Name of the environment."""
 
 
 class Tracker(Protocol):
@@ -63,5 +56,5 @@ class Tracker(Protocol):
     def log(self, update: int, steps: int, metrics: Mapping[str, float]) -> None:
         """Send the numbers of one update."""
 
-    def finish(self, status: Status, summary: Mapping[str, float]) -> None:
+    def finish(self, status: EndStatus, summary: Mapping[str, float]) -> None:
         """End the tracked run, which may be continued later."""

@@ -7,17 +7,16 @@ extra installs, has no databases: it writes to the folder ``mlruns``.
 import importlib.util
 import os
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 from action_balance.files import Data
-from action_balance.tracking.base import PROJECT, RunInfo, Status
+from action_balance.tracking.base import PROJECT, EndStatus, RunInfo
 
 #: Most metrics, and most settings, in one request; longest setting.
 MAX_METRICS, MAX_PARAMS, MAX_CHARACTERS = 1000, 100, 500
 
-STATUS: dict[Status, str] = {"finished": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}
+STATUS: dict[EndStatus, str] = {"finished": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}
 
 
 class MlflowTracker:
@@ -30,6 +29,7 @@ class MlflowTracker:
     def start(self, run: RunInfo, resumed: str | None) -> str:
         """Begin a tracked run, or continue the one with an id; a new one where that is gone."""
         from mlflow import MlflowClient
+        from mlflow.entities import Param
 
         self._client = MlflowClient(tracking_uri=_store())
         settings = dict(_settings(run.config))
@@ -37,18 +37,23 @@ class MlflowTracker:
         if known is None:
             self._id = self._new(run)
             known = {}
-        self._batches(params={name: value for name, value in settings.items() if name not in known})
+        params = [Param(name, value) for name, value in settings.items() if name not in known]
+        for first in range(0, len(params), MAX_PARAMS):
+            self._client.log_batch(self._id, params=params[first : first + MAX_PARAMS])
         for name, value in settings.items():
             if known.get(name, value) != value:  # a run that was extended; a parameter cannot change
                 self._client.set_tag(self._id, name, value)
         return self._id
 
     def log(self, update: int, steps: int, metrics: Mapping[str, float]) -> None:
-        """Add a point to every curve."""
-        self._batches({"update": update, **metrics}, steps)
+        from mlflow.entities import Metric
 
-    def finish(self, status: Status, summary: Mapping[str, float]) -> None:
-        """Write the summary and the status."""
+        now = int(time.time() * 1000)
+        points = [Metric(name, value, now, steps) for name, value in {"update": update, **metrics}.items()]
+        for first in range(0, len(points), MAX_METRICS):
+            self._client.log_batch(self._id, metrics=points[first : first + MAX_METRICS])
+
+    def finish(self, status: EndStatus, summary: Mapping[str, float]) -> None:
         for name, value in {"status": status, **summary}.items():
             self._client.set_tag(self._id, name, value)
         self._client.set_terminated(self._id, STATUS[status])
@@ -74,18 +79,6 @@ class MlflowTracker:
         self._id = resumed
         return dict(earlier.data.params)
 
-    def _batches(
-        self, metrics: Mapping[str, float] | None = None, steps: int = 0, params: Mapping[str, str] | None = None
-    ) -> None:
-        from mlflow.entities import Metric, Param
-
-        now = int(time.time() * 1000)
-        points = [Metric(name, value, now, steps) for name, value in (metrics or {}).items()]
-        for some in _parts(points, MAX_METRICS):
-            self._client.log_batch(self._id, metrics=some)
-        for some in _parts([Param(name, value) for name, value in (params or {}).items()], MAX_PARAMS):
-            self._client.log_batch(self._id, params=some)
-
 
 def _store() -> str | None:
     """A folder where there is neither a server nor a database; None for what MLflow chooses itself."""
@@ -93,10 +86,6 @@ def _store() -> str | None:
         return None
     os.environ.setdefault("MLFLOW_ALLOW_FILE_STORE", "true")  # newer versions ask for this permission
     return Path("mlruns").absolute().as_uri()
-
-
-def _parts(items: Sequence[Any], most: int) -> Iterator[Sequence[Any]]:
-    yield from (items[start : start + most] for start in range(0, len(items), most))
 
 
 def _settings(config: Data, path: str = "") -> Iterator[tuple[str, str]]:

@@ -30,14 +30,12 @@ def check_installed(names: Iterable[str]) -> None:
 
 
 def track_config(names: str | Sequence[str] = (), project: str | None = None) -> TrackConfig:
-    """Trackers by name, checked."""
     known = as_texts("track", names)
     check_installed(known)
     return TrackConfig(cast(tuple[Name, ...], known), project)
 
 
 def make(name: str) -> Tracker:
-    """A tracker."""
     module, _, attribute = CLASSES[name].partition(":")
     made: Tracker = getattr(importlib.import_module(module), attribute)()
     return made

@@ -5,18 +5,22 @@ import re
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from queue import SimpleQueue
+from statistics import fmean
 from typing import Any
 
 from action_balance.files import Data, reason
-from action_balance.tracking.base import PROJECTS, RunInfo, Status, TrackConfig, Tracker
-from action_balance.tracking.flat import flat
+from action_balance.tracking.base import PROJECTS, EndStatus, RunInfo, TrackConfig, Tracker
 from action_balance.tracking.registry import CLASSES, make
 
 #: Seconds that all trackers together may take to send what is left when a run ends, by how it ends.
-PATIENCE: dict[Status, float] = {"finished": 60.0, "interrupted": 4.0, "failed": 10.0}
+PATIENCE: dict[EndStatus, float] = {"finished": 60.0, "interrupted": 4.0, "failed": 10.0}
 #: The same for a tracker that has not even started, such as one whose server does not answer.
 UNSTARTED = 30.0
+
+#: The entries of a row that are no metrics.
+KEYS = ("update", "seed", "steps")
 
 #: Where the manifest of a run has its trackers.
 TRACKING = "tracking"
@@ -26,7 +30,6 @@ _ID = re.compile(r"[\w-]{1,64}")
 
 
 def recorded(manifest: Data) -> dict[str, dict[str, str]]:
-    """The tracked runs in a manifest."""
     found, known = manifest.get(TRACKING), {}
     for name, entry in found.items() if isinstance(found, dict) else ():
         if name in CLASSES and isinstance(entry, dict) and _ID.fullmatch(str(entry.get("id", "none"))):
@@ -43,6 +46,28 @@ def planned(config: TrackConfig) -> Data:
     return {TRACKING: names} if names else {}
 
 
+def flat(rows: Sequence[Mapping[str, Any]], timing: Mapping[str, Any]) -> dict[str, float]:
+    found = [_numbers(row) for row in rows]
+    if len(found) == 1:
+        metrics = found[0]
+    else:
+        names = dict.fromkeys(name for one in found for name in one)
+        metrics = {name: fmean(one[name] for one in found if name in one) for name in names}
+        for row, one in zip(rows, found, strict=True):
+            metrics |= {f"seed-{row['seed']}/{name}": number for name, number in one.items()}
+    return metrics | {f"timing/{name}": number for name, number in _numbers(timing).items()}
+
+
+def _numbers(row: Mapping[str, Any]) -> dict[str, float]:
+    named: dict[str, Any] = {}
+    for name, value in row.items():
+        if name not in KEYS:
+            named |= {f"{name}/{i}": item for i, item in enumerate(value)} if isinstance(value, list) else {name: value}
+    return {
+        name: float(value) for name, value in named.items() if isinstance(value, int | float) and math.isfinite(value)
+    }
+
+
 class Tracking:
     """Follows one run with several trackers."""
 
@@ -57,8 +82,7 @@ class Tracking:
         for name in dict.fromkeys([*before, *(one for one in config.names if one in CLASSES)]):
             known = before.get(name, {})
             project = config.project or known.get("project")
-            told = RunInfo(run.name, project, run.config, run.method, run.environment)
-            self._workers.append(_Worker(name, told, known.get("id"), say))
+            self._workers.append(_Worker(name, replace(run, project=project), known.get("id"), say))
 
     def log(self, rows: Sequence[Mapping[str, Any]], timing: Mapping[str, Any]) -> None:
         """Send the rows of an update, without waiting."""
@@ -75,7 +99,7 @@ class Tracking:
         changed, self._recorded = now != self._recorded, now
         return now if changed else None
 
-    def finish(self, status: Status) -> None:
+    def finish(self, status: EndStatus) -> None:
         """End the tracked runs; what takes too long is left to the trackers' own ways to send it later."""
         best = {"best_episode_return": self._best} if math.isfinite(self._best) else {}
         for worker in self._workers:
@@ -97,12 +121,10 @@ class _Worker:
         self._thread.start()
 
     def put(self, item: tuple[Any, ...]) -> None:
-        """Have the tracker do something: the name of its method, and the arguments."""
         if not self._failed:
             self._queue.put(item)
 
     def wait(self, seconds: float) -> None:
-        """Wait until the tracker has finished."""
         self._thread.join(seconds)
         if self._thread.is_alive():
             self._failed = True

@@ -5,7 +5,7 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-from action_balance.tracking.base import PROJECT, RunInfo, Status
+from action_balance.tracking.base import PROJECT, EndStatus, RunInfo
 
 #: Longest tag.
 MAX_CHARACTERS = 64
@@ -28,10 +28,8 @@ class WandbTracker:
 
         quiet = wandb.Settings(silent=True)  # no questions to the user, and no lines among those of the progress
         wandb.setup(quiet)
-        more: dict[str, Any] = {}
-        for name, value in {"init_timeout": START, "finish_timeout": END}.items():
-            if name in wandb.Settings.model_fields:  # not every version has them
-                more[name] = value
+        timeouts: dict[str, Any] = {"init_timeout": START, "finish_timeout": END}
+        more = {name: value for name, value in timeouts.items() if name in wandb.Settings.model_fields}  # of a version
         self._run = wandb.init(
             project=run.project or os.environ.get("WANDB_PROJECT") or PROJECT,
             id=resumed or secrets.token_hex(4),
@@ -47,10 +45,9 @@ class WandbTracker:
         return str(self._run.id)
 
     def log(self, update: int, steps: int, metrics: Mapping[str, float]) -> None:
-        """Add a row."""
         self._run.log({"update": update, "steps": steps, **metrics})
 
-    def finish(self, status: Status, summary: Mapping[str, float]) -> None:
+    def finish(self, status: EndStatus, summary: Mapping[str, float]) -> None:
         """Write the summary, and send what is left."""
         self._run.summary.update({"status": status, **summary})
         self._run.finish(exit_code=0 if status == "finished" else 1)

@@ -17,7 +17,6 @@ MAX_BYTES = 10_000_000
 
 
 def read_table(path: Path, words: Sequence[str], numbers: Sequence[str] = ()) -> list[dict[str, str]]:
-    """The rows of a CSV file."""
     try:
         rows = list(csv.DictReader(io.StringIO(read_text(path, "a table (.csv)"), newline="")))
         fine = all(row[name] is not None for row in rows for name in words)
@@ -49,7 +48,6 @@ class Embedded:
         self.left = MAX_BYTES - used - 100_000  # for the markup around them
 
     def link(self, folder: Path, path: Path) -> str | None:
-        """A file as a data URL."""
         real = found_inside(folder, path)
         if real is None:
             return None

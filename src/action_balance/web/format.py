@@ -45,7 +45,6 @@ def number(value: float | str | None, digits: int = 0, sign: bool = False) -> st
 
 
 def percent(share: float | str | None, digits: int = 0, sign: bool = False) -> str:
-    """A share as a percentage."""
     return f"{number(100 * as_float(share), digits, sign)}\N{NO-BREAK SPACE}%"
 
 
@@ -116,7 +115,6 @@ def side(estimate: Data | None, neutral: float) -> Side:
 
 
 def contains(estimate: Data | None, value: float) -> bool:
-    """Whether a value lies within an interval."""
     _, low, high = ends(estimate)
     return low <= value <= high
 
@@ -135,12 +133,10 @@ def listed(names: Sequence[str], most: int | None = None) -> str:
 
 
 def capitalized(text: str) -> str:
-    """Text with an upper-case first letter; the rest stays as it is."""
     return text[:1].upper() + text[1:]
 
 
 def setting(value: object) -> str:
-    """The value of a setting, for a table."""
     if isinstance(value, (list, tuple)):
         return ", ".join(f"({setting(one)})" if isinstance(one, (list, tuple)) else str(one) for one in value)
     return f"{value:,}" if isinstance(value, int) and not isinstance(value, bool) else str(value)

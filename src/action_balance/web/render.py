@@ -46,21 +46,11 @@ def _environment() -> Environment:
 
 
 def render(template: str, data: Data | None = None, served: bool = False, **view: object) -> str:
-    """A whole page."""
     style = _asset("style.css") + ("".join(map(_asset, STYLES)) if data is not None else "")
     script = _script(SCRIPTS if data is not None else PLAIN)
-    return (
-        _environment()
-        .get_template(template)
-        .render(
-            view,
-            data=data,
-            served=served,
-            style=Markup(style),
-            script=Markup(script),
-            policy=Markup(_policy(served, script)),
-        )
-    )
+    page = _environment().get_template(template)
+    parts = {"style": Markup(style), "script": Markup(script), "policy": Markup(_policy(served, script))}
+    return page.render(view, data=data, served=served, **parts)
 
 
 def render_fragment(template: str, **view: object) -> str:

@@ -22,9 +22,6 @@ from action_balance.web.render import as_bytes, render, served_policy
 
 ADDRESS = "127.0.0.1"
 
-#: Seconds for which a connection may stay silent.
-PATIENCE = 20.0
-
 #: Bytes of a file that are read at once.
 CHUNK = 1 << 20
 
@@ -33,16 +30,12 @@ CHUNK = 1 << 20
 class Site:
     """What a server offers."""
 
-    page: Callable[[], str]
-    """Makes the page; a `UserError` becomes a page that shows its message."""
-    files: Mapping[str, tuple[Path, Path]]
-    """By URL path: a file, after the folder that links must not lead out of."""
-    news: Callable[[Mapping[str, str]], Data | None]
-    """Answers a query for news; None where there is nothing of the kind."""
+    page: Callable[[], str]  # a `UserError` becomes a page that shows its message
+    files: Mapping[str, tuple[Path, Path]]  # by URL path: a file, after the folder that links must not lead out of
+    news: Callable[[Mapping[str, str]], Data | None]  # answers a query; None where there is nothing of the kind
 
 
 def serve(site: Site, port: int, opens: bool, console: Console) -> None:
-    """Serve until interrupted."""
     with listening(site, port) as server:
         url = f"http://{ADDRESS}:{server.server_address[1]}/"
         say(console, f"serving {url} (press Ctrl-C to stop)")
@@ -73,7 +66,6 @@ class _Server(ThreadingHTTPServer):
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     site: Site
-    timeout = PATIENCE
 
     def do_GET(self) -> None:
         """Answer with the page, news or a file. Files are looked up by their whole URL path, so no other is found."""
@@ -111,7 +103,6 @@ class _Handler(BaseHTTPRequestHandler):
             self._answer(HTTPStatus.OK, "application/json", json.dumps(found, allow_nan=False).encode())
 
     def _file(self, folder: Path, path: Path) -> None:
-        """A file, or the requested part of it."""
         with ExitStack() as opened:
             try:
                 real = found_inside(folder, path)

@@ -9,16 +9,18 @@ from action_balance.config.registry import env_config, env_from_function
 from action_balance.config.train import TrainConfig
 from action_balance.config.trust import is_of_script, leads_to
 from action_balance.envs.gymnax.config import NAMES, GymnaxConfig
+from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
 
-def test_every_listed_environment_has_a_specification() -> None:
-    specs = {name: env_config(f"gymnax:{name}").spec for name in NAMES}
-    images = {name for name, spec in specs.items() if spec.kind == "image"}
-    assert images == {name for name in NAMES if name.endswith("-MinAtar")} | {"Pong-misc"}
-    normalised = {name for name, spec in specs.items() if spec.normalize_obs}
-    chains = {"MemoryChain-bsuite", "DiscountingChain-bsuite"}
-    assert normalised == {name for name in NAMES if name.endswith(("-v0", "-v1", "-misc"))} - images | chains
+def test_the_specification_of_what_gymnax_has() -> None:
+    import gymnax
+
+    assert {*NAMES} <= {*gymnax.registered_envs}
+    assert env_config("gymnax:Freeway-MinAtar").spec == EnvSpec("image", (10, 10, 7), (3,), dtype="bool")
+    assert env_config("gymnax:CartPole-v1").spec == EnvSpec("vector", (4,), (2,), normalize_obs=True)
+    assert env_config("gymnax:Catch-bsuite").spec == EnvSpec("vector", (50,), (3,))
+    assert env_config("gymnax:BernoulliBandit-misc").spec.normalize_obs
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,6 @@ def test_a_task_without_a_solution_is_announced() -> None:
     ("observation", "shape", "categories"),
     [
         ("symbolic", (5, 5, 3), (11, 6, 4)),
-        ("categorical_first_person", (7, 7, 1), (11,)),
         ("rgb", (40, 40, 3), ()),
     ],
 )

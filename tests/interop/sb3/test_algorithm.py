@@ -10,7 +10,6 @@ import pytest
 import torch as th
 from gymnasium import spaces
 from stable_baselines3 import PPO
-from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 
@@ -160,12 +159,6 @@ def test_an_agent_is_loaded_for_another_number_of_environments_or_none(trained: 
     obs = np.array([0.5, 0, -0.5], np.float32)
     assert alone.predict(obs, deterministic=True)[0] == trained.predict(obs, deterministic=True)[0]
     assert len(differences(learned(trained), learned(one))) == 1  # the running returns
-
-
-def test_an_agent_is_evaluated_in_a_plain_environment(trained: ExploringPPO) -> None:
-    mean, _ = evaluate_policy(trained, Monitor(Walk()), n_eval_episodes=2)
-
-    assert mean in (0, 0.5, 1)
 
 
 def test_normalised_environments_train_and_only_their_own_rewards_are_normalised() -> None:

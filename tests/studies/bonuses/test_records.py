@@ -7,7 +7,7 @@ import pytest
 from bonus_records import comparison, record
 from kept_runs import keep
 
-from action_balance.engines.callbacks import Update
+from action_balance.engines.callbacks import Listeners, Update
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies.bonuses.records import BonusRecord, comparing, moments, points
@@ -53,8 +53,7 @@ def _train(path: Path, stop_after: int = 0) -> None:
     def stop(now: Update) -> bool:
         return now.update != stop_after
 
-    callbacks = [*comparing(path, CONFIG), stop]
-    train(path, CONFIG, ["test"], lambda _: None, lambda _: None, callbacks=callbacks)
+    train(path, CONFIG, Listeners(["test"], callbacks=[*comparing(path, CONFIG), stop]))
 
 
 def test_a_run_that_is_interrupted_has_the_record_of_one_that_is_not(tmp_path: Path) -> None:

@@ -1,5 +1,4 @@
 import json
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +8,7 @@ from kept_runs import keep
 
 from action_balance.cli import main as cli
 from action_balance.config.train import TrainConfig
-from action_balance.engines.callbacks import Callback
+from action_balance.engines.callbacks import Listeners
 from action_balance.studies import runner
 from action_balance.studies.bonuses.records import BonusRecord
 from action_balance.studies.bonuses.settings import BonusesSettings, Condition
@@ -23,10 +22,10 @@ def untrained(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Agents are made up instead of trained; the names of their runs, in order."""
     made: list[str] = []
 
-    def train(path: Path, config: TrainConfig, *_: object, callbacks: Sequence[Callback]) -> None:
+    def train(path: Path, config: TrainConfig, listeners: Listeners) -> None:
         made.append(path.name)
         one = Condition.of(path.name)
-        assert len(callbacks) == one.counts_states + one.counts_pairs
+        assert len(listeners.callbacks) == one.counts_states + one.counts_pairs
         compared = {"states": comparison([[0.9], [0.8]], [0.0])} if one.counts_states else {}
         compared |= {"pairs": comparison([[0.5], [0.6]], [1.0], 0.2)} if one.counts_pairs else {}
         found = record(one.world, one.setup.name, [100 * len(made), -1], [0.9, 0.0], comparisons=compared)

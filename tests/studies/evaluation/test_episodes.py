@@ -5,7 +5,6 @@ import io
 
 import numpy as np
 import pytest
-from rich.console import Console
 
 from action_balance.config.agent import AgentConfig
 from action_balance.config.registry import env_config
@@ -65,21 +64,3 @@ def test_games_have_scores_frames_and_rooms() -> None:
     numbers = episodes.summarize(GAME, FOUND, ROOMS)["modes"]["greedy"]
     assert numbers["rooms"] == {"all": [1, 4, 9], "mean_per_game": 1.5, "most_in_a_game": 2}
     assert (numbers["mean_steps"], numbers["ended_by_game_over"]) == (4, 0.75)
-
-
-@pytest.mark.parametrize("value", [-0.012345678, -123456.7])
-def test_the_table_on_the_screen_is_whole_on_80_columns(value: float) -> None:
-    returns = {"mean": value, "low": value * 2, "high": value / 3, "median": value, "min": value * 9, "max": value}
-    one = {"return": returns, "mean_length": 12345.678, "ended_by_task": 1.0}
-    unknown = {**one, "return": {**returns, "low": None, "high": None}}
-    summary = {"seeds": [0, 1], "modes": {"greedy": one, "sampled": one, "behaviour": unknown}}
-    screen = io.StringIO()
-    table = episodes.score_table("action-balance-rnd in deep-sea after 1,000 updates", SEA.env, summary)
-    Console(file=screen, width=80).print(table)
-    shown = screen.getvalue()
-    assert "…" not in shown
-    assert max(map(len, shown.splitlines())) <= 80
-    cells = {line.split("│")[1].strip(): line.split("│")[2:5] for line in shown.splitlines() if "│" in line}
-    assert {"mean return", "95 % from", "95 % to", "mean steps", "ended by task"} <= cells.keys()
-    assert [float(cell.replace(",", "")) for cell in cells["mean return"]] == pytest.approx([value] * 3, rel=1e-3)
-    assert cells["95 % from"][2].strip() == "-"

@@ -65,8 +65,8 @@ def test_visits_are_those_of_the_runs_that_went_left_first() -> None:
     # Whether the treasure is found, which most of these short episodes never do, is not asked.
     result = corridor.run(GridSettings(runs=5, episode_steps=30, max_steps=6000, studies=("corridor",)))
     for walks in result.walks.values():  # of all runs
-        assert walks.film().visits.sum(axis=1) == pytest.approx(walks.recorded)
-        assert walks.film().covered.sum(axis=1) == pytest.approx(walks.cells.mean(axis=0))
+        assert walks.visits.sum(axis=1) == pytest.approx(walks.recorded)
+        assert walks.covered.sum(axis=1) == pytest.approx(walks.cells.mean(axis=0))
     for digging in result.digging.values():
         if digging.left_first:
             assert digging.visits.sum(axis=1) == pytest.approx(result.moments)

@@ -7,8 +7,8 @@ import pytest
 
 from action_balance.envs.grid.maps import open_world
 from action_balance.studies.grid import coverage
-from action_balance.studies.grid.coverage import Coverage, MethodCoverage
-from action_balance.studies.grid.film import Film
+from action_balance.studies.grid.coverage import Coverage
+from action_balance.studies.grid.film import Walks
 from action_balance.studies.grid.settings import RunSettings
 
 SMALL = RunSettings(runs=2, episodes=5, episode_steps=5, update_every=4, methods=("rnd",))
@@ -21,11 +21,10 @@ def test_overtaking_is_the_start_of_the_last_stretch_above() -> None:
 
 
 def _result(random: list[list[int]], rnd: list[list[int]], balanced: list[list[int]]) -> Coverage:
-    methods = {
-        name: MethodCoverage(np.array(cells), Film(np.zeros((1, 4)), np.zeros((1, 4))))
-        for name, cells in (("random", random), ("rnd", rnd), ("action-balance-rnd", balanced))
-    }
-    return Coverage(open_world(2), np.array([10, 20, 30]), (30,), 4, methods, 0)
+    steps, none = np.array([10, 20, 30]), np.zeros((1, 4))
+    cells = {"random": random, "rnd": rnd, "action-balance-rnd": balanced}
+    methods = {name: Walks(steps, (30,), np.array(runs), none, none) for name, runs in cells.items()}
+    return Coverage(open_world(2), steps, (30,), 4, methods)
 
 
 def test_increase_is_relative_to_the_mean_of_random() -> None:
@@ -60,10 +59,8 @@ def test_study_records_every_ten_steps_and_the_end() -> None:
     assert result.steps.tolist() == [10, 20, 25]
     assert result.moments == tuple(range(1, 26))
     for method in result.methods.values():
-        assert method.film.visits.sum(axis=1).tolist() == pytest.approx(
-            range(1, 26)
-        )  # mean over runs: every step acts from one cell
-        cells_covered = method.film.covered.sum(axis=1)[result.steps - 1]
+        assert method.visits.sum(axis=1).tolist() == pytest.approx(range(1, 26))  # every step acts from one cell
+        cells_covered = method.covered.sum(axis=1)[result.steps - 1]
         assert cells_covered.tolist() == pytest.approx(method.cells.mean(axis=0).tolist())  # maps and curves add up
         assert (np.diff(method.cells, axis=1) >= 0).all()
         assert (method.cells[:, -1] <= 9).all()
@@ -71,9 +68,9 @@ def test_study_records_every_ten_steps_and_the_end() -> None:
 
 def test_heat_maps_are_taken_at_the_papers_moments() -> None:
     result = coverage.run(open_world(3, 5), replace(SMALL, episodes=500))
-    assert result.shown_moments == (1000, 2000, 2500)
+    assert {1000, 2000, 2500} <= {*result.moments}
     assert len(result.moments) == 80  # 1000 and 2000 are 32 and 64 of 80 even parts
-    assert result.methods["rnd"].film.visits.sum(axis=1).tolist() == list(result.moments)
+    assert result.methods["rnd"].visits.sum(axis=1).tolist() == list(result.moments)
 
 
 def test_the_first_run_is_kept_step_by_step() -> None:

@@ -19,13 +19,12 @@ def test_visits_add_up_until_each_moment() -> None:
 
 
 def test_shares_of_covered_cells_add_up_to_the_mean_number_of_cells() -> None:
-    recorder = film.Recorder.create(2, np.array([1, 2, 3, 4]), (1, 3, 4), cells=5)
-    recorder.add(slice(1, 2), TRACE[1:])  # chunks of runs arrive in any order
-    recorder.add(slice(0, 1), TRACE[:1])
-    found = recorder.film()
-    assert found.covered.tolist() == [[0.5, 0, 0, 0.5, 0], [1, 0.5, 0, 0.5, 0], [1, 0.5, 0.5, 0.5, 0]]
-    assert found.covered.sum(axis=1).tolist() == [1, 2, 2.5] == recorder.cells.mean(axis=0)[[0, 2, 3]].tolist()
-    assert found.visits.sum(axis=1).tolist() == [1, 3, 4]
+    walks = film.Walks.create(2, np.array([1, 2, 3, 4]), (1, 3, 4), cells=5)
+    walks.add(slice(1, 2), TRACE[1:])  # chunks of runs arrive in any order
+    walks.add(slice(0, 1), TRACE[:1])
+    assert walks.covered.tolist() == [[0.5, 0, 0, 0.5, 0], [1, 0.5, 0, 0.5, 0], [1, 0.5, 0.5, 0.5, 0]]
+    assert walks.covered.sum(axis=1).tolist() == [1, 2, 2.5] == walks.cells.mean(axis=0)[[0, 2, 3]].tolist()
+    assert walks.visits.sum(axis=1).tolist() == [1, 3, 4]
 
 
 def test_a_large_world_has_fewer_moments_but_always_the_last_and_the_papers() -> None:

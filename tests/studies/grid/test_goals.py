@@ -1,5 +1,7 @@
 """First-reach steps, averages and the comparison with Table I."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -13,9 +15,16 @@ def _reached(*steps: int) -> FirstReachSteps:
     return FirstReachSteps(np.array(steps), np.ones(len(steps), bool))
 
 
+def test_runs_that_hit_the_limit_count_as_timed_out() -> None:
+    found = FirstReachSteps(np.array([3, 100, 5]), np.array([True, False, True]))
+    assert (found.timed_out, found.mean.value, found.numbers["median"]) == (1, 36, 5)
+    assert found.rows[0] == (0, 3)
+    assert math.isnan(found.rows[1][1])
+
+
 def test_average_is_over_goals_and_its_interval_adds_variances() -> None:
     found = {(0, 1): _reached(1, 3, 2, 2, 2), (1, 0): _reached(5, 7, 6, 6, 6)}
-    average = Goals(((0, 1), (1, 0)), {"rnd": found}, 0).average("rnd")
+    average = Goals(((0, 1), (1, 0)), {"rnd": found}).average("rnd")
     assert average.value == 4
     half = found[0, 1].mean.high - 2  # the same for both goals
     assert average.high - 4 == pytest.approx((2 * half**2) ** 0.5 / 2)
@@ -24,7 +33,7 @@ def test_average_is_over_goals_and_its_interval_adds_variances() -> None:
 def test_agreement_is_with_the_cell_of_table_1() -> None:
     steps = np.random.default_rng(0).exponential(10000, 100).astype(int)
     found = {goal: FirstReachSteps(steps, steps > 0) for goal in ((0, 20), (1, 1))}
-    result = Goals(((0, 20), (1, 1)), {"random": found, "action-balance": found}, 0)
+    result = Goals(((0, 20), (1, 1)), {"random": found, "action-balance": found})
     verdict = result.agreement("random", (0, 20))
     assert verdict is not None
     assert verdict.z == pytest.approx((steps.mean() - 10583.86) / (steps.std(ddof=1) * 0.02**0.5))

@@ -22,7 +22,7 @@ from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.studies.grid import trace_file as recording
 from action_balance.studies.grid.page import _slower_than_random, headlines, result_page
 from action_balance.studies.grid.settings import STUDIES
-from action_balance.studies.registry import page_of
+from action_balance.studies.registry import page_of, read_summary
 from action_balance.web.render import _environment
 
 #: The cell that is looked at, and when: 2,000 steps end 15 updates of 128 steps and 80 steps more.
@@ -57,16 +57,23 @@ def step_of(page: Page) -> int:
 
 def seek(page: Page, step: int) -> None:
     page.locator("#player-open input[type=range]").fill(str(step))
-    assert step_of(page) == step
+    until(page, lambda: step_of(page) == step)
 
 
-def hover(page: Page, panel: int, cell: tuple[int, int]) -> None:
+def hover(page: Page, panel: int) -> None:
+    """Point at `CELL`, until its details are shown."""
     canvas = page.locator("#player-open canvas[tabindex]").nth(panel)
     canvas.evaluate("canvas => canvas.scrollIntoView({block: 'center'})")  # not below the controls
-    box = canvas.bounding_box()
-    assert box is not None
-    x, y = ((cell[0] + 0.5) / WIDTH, (WIDTH - cell[1] - 0.5) / WIDTH)
-    page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+    x, y = ((CELL[0] + 0.5) / WIDTH, (WIDTH - CELL[1] - 0.5) / WIDTH)
+
+    def points() -> bool:
+        box = canvas.bounding_box()
+        assert box is not None
+        page.mouse.move(box["x"] + x * box["width"], box["y"] + y * box["height"])
+        places = page.locator("#player-open .details .place").all_inner_texts()  # the same cell in all
+        return all("(3, 2)" in text for text in places)
+
+    until(page, points)
 
 
 def told(page: Page, panel: int) -> dict[str, list[float]]:
@@ -89,11 +96,8 @@ def softmax(logits: list[float]) -> list[float]:
     return [weight / sum(weights) for weight in weights]
 
 
-@pytest.mark.parametrize(("panel", "method", "action_coef"), [(2, "rnd", 0), (3, "action-balance-rnd", 1)])
-def test_a_cell_tells_counts_policies_and_bonus_of_the_moment(
-    page: Page, report: Path, panel: int, method: str, action_coef: float
-) -> None:
-    trace = recording.read(report.parent)["open"].traces[method]
+def test_a_cell_tells_counts_policies_and_bonus_of_the_moment(page: Page, report: Path) -> None:
+    trace = recording.read(report.parent)["open"].traces["action-balance-rnd"]
     first = 4 * (CELL[1] * WIDTH + CELL[0])
     pairs = [first + action for action in range(4)]
     counts = [int((trace.pairs[:STEP] == pair).sum()) for pair in pairs]
@@ -103,31 +107,14 @@ def test_a_cell_tells_counts_policies_and_bonus_of_the_moment(
     bonus = [math.sqrt(sum(known)) / (1 + count) for count in known]
     length = math.hypot(*bonus)
     seek(page, STEP)
-    hover(page, panel, CELL)
-    found = told(page, panel)
+    hover(page, 3)
+    found = told(page, 3)
     assert found["counts"] == counts
     assert found["pi"] == pytest.approx(softmax(advantage), abs=0.0051)
-    behaviour = softmax([a + action_coef * b for a, b in zip(advantage, bonus, strict=True)])
+    behaviour = softmax([a + b for a, b in zip(advantage, bonus, strict=True)])
     assert found["beta"] == pytest.approx(behaviour, abs=0.0051)
     assert found["bonus"] == pytest.approx([one / length for one in bonus], abs=0.0051)
-    details = page.locator("#player-open .details")
-    assert details.nth(panel).locator(".visits output").inner_text() == str(sum(counts))
-    assert all("(3, 2)" in text for text in details.locator(".place").all_inner_texts())  # the same cell in all
-
-
-def test_details_do_not_reach_into_the_next_panel(page: Page) -> None:
-    for width in (820, 1264, 1440):
-        page.set_viewport_size({"width": width, "height": 900})
-        beyond = page.locator("#player-open .details").evaluate_all(
-            "all => all.map((one) => one.querySelector('.actions').getBoundingClientRect().right"
-            " - one.getBoundingClientRect().right)"
-        )
-        assert len(beyond) == 4
-        assert max(beyond) < 1, width
-        bars = page.locator("#player-open .bar").evaluate_all("bars => bars.map((bar) => bar.clientWidth)")
-        assert len(bars) == 16
-        assert min(bars) > 20, width
-    page.set_viewport_size({"width": 1280, "height": 900})
+    assert page.locator("#player-open .details").nth(3).locator(".visits output").inner_text() == str(sum(counts))
 
 
 def test_playing_moves_maps_and_cursor_and_pausing_stops_them(page: Page) -> None:
@@ -138,25 +125,17 @@ def test_playing_moves_maps_and_cursor_and_pausing_stops_them(page: Page) -> Non
     page.locator("#player-open .play").click()
     until(page, lambda: step_of(page) > 800)
     page.locator("#player-open .play").click()
-    stopped = step_of(page)
     assert page.locator("#player-open .play").inner_text() == "Play"
     assert page.locator("#player-open .cursor").first.get_attribute("x1") != cursor
     assert page.locator("#player-open canvas[tabindex]").first.evaluate("canvas => canvas.toDataURL()") != before
-    page.wait_for_timeout(100)
-    assert step_of(page) == stopped
 
 
 def test_the_keyboard_plays_steps_and_chooses_cells(page: Page) -> None:
     page.locator("#player-open input[type=range]").focus()
-    for key, step in (
-        ("Home", 0),
-        ("ArrowRight", 100),
-        ("Shift+ArrowRight", 1100),
-        ("ArrowLeft", 1000),
-        ("End", 20000),
-    ):
+    steps = {"Home": 0, "ArrowRight": 100, "Shift+ArrowRight": 1100, "ArrowLeft": 1000, "End": 20000}
+    for key, step in steps.items():
         page.keyboard.press(key)
-        assert step_of(page) == step
+        assert step_of(page) == step, key
     page.keyboard.press("Home")
     page.keyboard.press("Space")
     assert page.locator("#player-open .play").inner_text() == "Pause"
@@ -168,54 +147,6 @@ def test_the_keyboard_plays_steps_and_chooses_cells(page: Page) -> None:
     canvas.press("ArrowDown")
     assert "(1, 38)" in page.locator("#player-open .place").first.inner_text()
     assert "Cell 1, 38. Visits: random " in page.locator("#player-open [aria-live=polite]").inner_text()
-
-
-def test_keys_work_wherever_the_focus_is_without_breaking_what_has_it(page: Page) -> None:
-    play = page.locator("#player-open .play")
-    page.evaluate("document.querySelector('.map').scrollIntoView({block: 'center'})")
-    page.locator("#player-open input[type=range]").focus()
-    page.keyboard.press("End")
-    page.keyboard.press("ArrowLeft")
-    assert step_of(page) == 19900
-    for name in ("Use the dark theme", "Open grid", "One run"):  # a button, a tab that is selected, a choice
-        page.get_by_label(name).evaluate("control => control.focus({preventScroll: true})")
-        page.keyboard.press("Home")
-        assert step_of(page) == 0, name
-        page.keyboard.press("End")
-    page.get_by_label("Open grid").focus()
-    page.keyboard.press("Space")
-    assert play.inner_text() == "Pause"
-    page.keyboard.press("Space")
-    assert play.inner_text() == "Play"
-    play.focus()
-    page.keyboard.press("Space")  # a button is pressed once, not twice
-    assert play.inner_text() == "Pause"
-    page.keyboard.press("ArrowRight")
-    assert play.inner_text() == "Play"
-    page.get_by_label("One run").focus()
-    page.keyboard.press("ArrowLeft")  # a choice keeps its arrows
-    assert page.get_by_label("Visits (mean of 3 runs)").is_checked()
-    page.get_by_label("One run").check()
-
-
-def test_keys_are_left_to_the_page_while_the_maps_are_out_of_sight(page: Page) -> None:
-    seek(page, 500)
-    page.evaluate("document.activeElement.blur(); document.getElementById('made').scrollIntoView()")
-    page.keyboard.press("Home")
-    assert step_of(page) == 500
-
-
-def test_scrubbing_in_the_curves_selects_no_text(page: Page) -> None:
-    chart = page.locator("#player-open .curves svg.scrubbed").first
-    chart.scroll_into_view_if_needed()
-    box = chart.bounding_box()
-    assert box is not None
-    page.mouse.move(box["x"] + 300, box["y"] + 100)
-    page.mouse.down()
-    page.mouse.move(box["x"] + 500, box["y"] - 200)
-    page.mouse.up()
-    assert 0 < step_of(page) < 20000
-    assert page.evaluate("getSelection().toString()") == ""
 
 
 def test_curves_are_read_with_the_keyboard_and_a_finger(page: Page) -> None:
@@ -262,10 +193,10 @@ def test_map_number_curve_and_table_agree(page: Page, report: Path) -> None:
     page.get_by_label("Difference from random", exact=True).check()
     seek(page, 20000)
     more = 1600 * (final["rnd"] - final["random"])
-    assert cells_above(page, 0) == pytest.approx(1600 * final["random"], abs=0.06)
-    assert cells_above(page, 2) == pytest.approx(more, abs=0.06)
-    assert cells_of(legend_of(page, 0, "RND")) == cells_above(page, 2)
-    hover(page, 2, CELL)
+    until(page, lambda: cells_above(page, 0) == pytest.approx(1600 * final["random"], abs=0.06))
+    until(page, lambda: cells_above(page, 2) == pytest.approx(more, abs=0.06))
+    until(page, lambda: cells_of(legend_of(page, 0, "RND")) == cells_above(page, 2))
+    hover(page, 2)
     share, points = (
         page.locator("#player-open .details")
         .nth(2)
@@ -277,10 +208,10 @@ def test_map_number_curve_and_table_agree(page: Page, report: Path) -> None:
     assert float(share) == pytest.approx(100 * shares[1], abs=0.06)
     assert float(points.replace("\N{MINUS SIGN}", "-")) == pytest.approx(100 * (shares[1] - shares[0]), abs=0.06)
     page.get_by_label("Share of the world").first.check()
-    assert legend_of(page, 1, "RND") == f"{100 * final['rnd']:.1f} %"
+    until(page, lambda: legend_of(page, 1, "RND") == f"{100 * final['rnd']:.1f} %")
     page.get_by_label("Compared with random").first.check()
     page.get_by_label("One run").check()
-    assert legend_of(page, 0, "random") == "0.0 cells"
+    until(page, lambda: legend_of(page, 0, "random") == "0.0 cells")
     assert cells_of(legend_of(page, 0, "RND")) == cells_above(page, 2) - cells_above(page, 0)
 
 
@@ -292,7 +223,7 @@ def test_the_mean_of_all_runs_is_that_of_the_heat_maps(page: Page, report: Path)
     assert step_of(page) == 19750  # the last moment before, which everything on the screen shows
     page.keyboard.press("ArrowRight")
     assert step_of(page) == 20000
-    hover(page, 0, CELL)
+    hover(page, 0)
     found = page.locator("#player-open .details").first.locator(".visits output").inner_text()
     page.get_by_label("One run").check()
     assert float(found.replace(",", "")) == pytest.approx(visits, rel=0.005)
@@ -345,13 +276,6 @@ def test_a_phone_in_the_dark_sees_everything_and_reads_nothing_about_keys(browse
     assert report.stat().st_size < 3_000_000
 
 
-def test_headings_cards_maps_and_sections_share_one_left_edge(page: Page) -> None:
-    parts = "h1, .shows, .cards, .methods, #watch, #player-open .maps, #coverage, #coverage h2, #goals, #made"
-    left = page.locator(parts).evaluate_all("all => all.map((one) => one.getBoundingClientRect().left)")
-    assert len(left) == 10
-    assert max(left) - min(left) < 1
-
-
 def test_page_is_one_file_and_lets_nothing_in(report: Path) -> None:
     text = report.read_text()
     outside = re.findall(r'(?:src|href|xlink:href)="(?!#|data:)([^"]*)"|url\((?!["\']?(?:#|data:))([^)]*)\)', text)
@@ -369,49 +293,38 @@ def test_page_sets_the_papers_numbers_beside_ours(report: Path) -> None:
         assert published in text
 
 
-def test_view_saves_the_same_page(report: Path, tmp_path: Path) -> None:
-    cli.main(("view", str(report.parent), "--save", str(tmp_path / "page.html")))
-    assert (tmp_path / "page.html").read_bytes() == report.read_bytes()
+@pytest.fixture
+def copy(report: Path, tmp_path: Path) -> Path:
+    """A result that a test may change."""
+    shutil.copytree(report.parent, tmp_path / "copy")
+    return tmp_path / "copy"
 
 
-def test_a_table_with_a_word_for_a_number_is_named(report: Path, tmp_path: Path) -> None:
-    damaged = tmp_path / "damaged"
-    shutil.copytree(report.parent, damaged)
-    summary = json.loads((damaged / "summary.json").read_bytes())
-    make = page_of(damaged)
+def test_a_table_with_a_word_for_a_number_is_named(copy: Path) -> None:
+    summary = json.loads((copy / "summary.json").read_bytes())
+    make = page_of(copy)
     assert make is not None
-    for broken in ({"size": "x"}, {"update_every": None}, {"methods": 3}):
-        (damaged / "summary.json").write_text(json.dumps({**summary, "settings": summary["settings"] | broken}))
-        with pytest.raises(UserError, match=r"summary\.json is damaged"):
-            make()
-    with open(damaged / "coverage.csv", "a") as file:
+    broken = summary["settings"] | {"size": "x"}
+    (copy / "summary.json").write_text(json.dumps({**summary, "settings": broken}))
+    with pytest.raises(UserError, match=r"summary\.json is damaged"):
+        make()
+    with open(copy / "coverage.csv", "a") as file:
         file.write("rnd,many,0.5,0.4,0.6\n")
-    (damaged / "summary.json").write_text(json.dumps(summary))
+    (copy / "summary.json").write_text(json.dumps(summary))
     with pytest.raises(UserError, match=r"coverage\.csv is damaged"):
         make()
 
 
-def test_a_figure_that_a_link_leads_out_to_is_left_out(report: Path, tmp_path: Path) -> None:
-    linked = tmp_path / "linked"
-    shutil.copytree(report.parent, linked)
-    figure = linked / "figures" / "final_cells.svg"
+def test_what_a_link_leads_out_to_is_not_read(copy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figure = copy / "figures" / "final_cells.svg"
     figure.rename(tmp_path / "outside.svg")
     figure.symlink_to(tmp_path / "outside.svg")
-    assert "Figure: final cells" in report.read_text()
-    assert "Figure: final cells" not in result_page(linked)
-
-
-def test_data_that_a_link_leads_out_to_is_not_read(
-    report: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    linked = tmp_path / "linked"
-    shutil.copytree(report.parent, linked)
-    names = ("summary.json", "recording.npz", "heatmaps.npz", "coverage.csv", "goals.csv", "corridor.csv")
-    for name in names:
-        file = linked / name
+    assert "Figure: final cells" not in result_page(copy, read_summary(copy))
+    for name in ("summary.json", "recording.npz", "heatmaps.npz", "coverage.csv", "goals.csv"):
+        file = copy / name
         outside = file.rename(tmp_path / name)
         file.symlink_to(outside)
-        assert call("view", str(linked), "--save", str(tmp_path / "page.html")) == 2
+        assert call("view", str(copy), "--save", str(tmp_path / "page.html")) == 2
         error = capsys.readouterr().err
         assert f"{file} is a link that points outside its folder" in error
         assert error.count("\n") == 1
@@ -420,22 +333,17 @@ def test_data_that_a_link_leads_out_to_is_not_read(
     assert not (tmp_path / "page.html").exists()
 
 
-def test_links_inside_of_a_result_and_to_all_of_it_are_followed(report: Path, tmp_path: Path) -> None:
-    linked = tmp_path / "linked"
-    shutil.copytree(report.parent, linked)
-    (linked / "coverage.csv").rename(linked / "moved.csv")
-    (linked / "coverage.csv").symlink_to("moved.csv")
-    (tmp_path / "link").symlink_to(linked)
+def test_links_inside_of_a_result_and_to_all_of_it_are_followed(report: Path, copy: Path, tmp_path: Path) -> None:
+    (copy / "coverage.csv").rename(copy / "moved.csv")
+    (copy / "coverage.csv").symlink_to("moved.csv")
+    (tmp_path / "link").symlink_to(copy)
     assert call("view", str(tmp_path / "link"), "--save", str(tmp_path / "page.html")) == 0
     assert (tmp_path / "page.html").read_bytes() == report.read_bytes()
 
 
-def test_a_result_without_a_recording_has_a_page_without_players(report: Path, tmp_path: Path) -> None:
-    old = tmp_path / "old"
-    shutil.copytree(report.parent, old)
-    (old / "recording.npz").unlink()
-    cli.main(("view", str(old), "--save", str(tmp_path / "page.html")))
-    text = (tmp_path / "page.html").read_text()
+def test_a_result_without_a_recording_has_a_page_without_players(copy: Path) -> None:
+    (copy / "recording.npz").unlink()
+    text = result_page(copy, read_summary(copy))
     assert 'id="watch"' not in text
     assert "Figure: coverage rate" in text
 
@@ -453,19 +361,16 @@ CLAIMS: dict[str, Data] = {
 @pytest.mark.parametrize(
     ("sides", "answer", "sentences"),
     [
-        (("above", "above", "above"), "Yes:", ("1.50 times as fast", "1.50 times as fast", "1.50 times as fast")),
-        (("above", "around", "below"), "Partly:", ("1.50 times as fast", "due to chance", "only 0.50 times")),
-        (("around", "around", "unknown"), "Not certain:", ("due to chance", "due to chance", "no interval")),
-        (("below", "below", "around"), "No:", ("only 0.50 times", "only 0.50 times", "due to chance")),
-        (("around", "equal", "around"), "Not certain:", ("due to chance", "about equally many", "due to chance")),
-        (("unknown", "unknown", "unknown"), "No verdict yet:", ("no interval", "no interval", "no interval")),
+        ("above above above", "Yes:", ("1.50 times as fast", "1.50 times as fast", "1.50 times as fast")),
+        ("above around below", "Partly:", ("1.50 times as fast", "due to chance", "only 0.50 times")),
+        ("around equal unknown", "Not certain:", ("due to chance", "about equally many", "no interval")),
+        ("below below around", "No:", ("only 0.50 times", "only 0.50 times", "due to chance")),
+        ("unknown unknown unknown", "No verdict yet:", ("no interval", "no interval", "no interval")),
     ],
 )
-def test_answer_and_cards_claim_what_the_intervals_support(
-    sides: Sequence[str], answer: str, sentences: Sequence[str]
-) -> None:
+def test_answer_and_cards_claim_what_the_intervals_support(sides: str, answer: str, sentences: Sequence[str]) -> None:
     words: Any = _environment().get_template("studies/grid/verdict.html").module
-    claims: list[Data] = [{"study": study, **CLAIMS[side]} for study, side in zip(STUDIES, sides, strict=True)]
+    claims: list[Data] = [{"study": study, **CLAIMS[side]} for study, side in zip(STUDIES, sides.split(), strict=True)]
     assert answer in words.answer(claims, 100)
     for claim, part in zip(claims, sentences, strict=True):
         assert part in words.sentence(claim, {"runs": 100})

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 
 from action_balance.errors import UserError
-from action_balance.studies.grid.part import load_part
-from action_balance.studies.grid.settings import STUDIES, GridSettings, RunSettings
+from action_balance.studies.grid.settings import GridSettings, RunSettings
 
 
 @pytest.mark.parametrize(
@@ -50,9 +49,3 @@ def test_default_settings_load_no_jax() -> None:
     code = f"import sys; {made}; print('jax' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
-
-
-def test_every_part_is_a_module_that_describes_itself() -> None:
-    settings = GridSettings(runs=2, goals=((1, 1), (2, 2)), methods=("rnd", "random"))
-    parts = {name: load_part(name) for name in STUDIES}
-    assert {name: part.runs(settings) for name, part in parts.items()} == {"coverage": 4, "goals": 8, "corridor": 8}

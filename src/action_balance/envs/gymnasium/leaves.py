@@ -101,16 +101,12 @@ class Leaf:
         if not self.counts:
             return np.array(arrays, np.float32).reshape(len(arrays), -1)
         digits = np.asarray(arrays).reshape(len(arrays), -1).astype(np.int64) - np.array(self.starts)
-        found = np.zeros((len(arrays), self.size), np.float32)
-        if self.is_one_hot:
-            begins = np.cumsum((0, *self.widths[:-1]))
-            found[np.arange(len(arrays))[:, None], begins + digits] = 1
-            return found
-        begin = 0
-        for place, width in enumerate(self.widths):
+        if not self.is_one_hot:
             code = _signs if len(self.counts) == 1 else _bits
-            found[:, begin : begin + width] = code(digits[:, place], width)
-            begin += width
+            return np.concatenate([code(digits[:, place], width) for place, width in enumerate(self.widths)], axis=1)
+        found = np.zeros((len(arrays), self.size), np.float32)
+        begins = np.cumsum((0, *self.widths[:-1]))
+        found[np.arange(len(arrays))[:, None], begins + digits] = 1
         return found
 
 

@@ -149,17 +149,7 @@ class ExploringPPO(PPO):
     def collect_rollouts(
         self, env: VecEnv, callback: BaseCallback, rollout_buffer: RolloutBuffer, n_rollout_steps: int
     ) -> bool:
-        """Collect a rollout of the behaviour policy, reward it, and let the bonuses learn from it.
-
-        Args:
-            env: The environments.
-            callback: Called at each step.
-            rollout_buffer: Where the rollout is stored.
-            n_rollout_steps: T.
-
-        Returns:
-            Whether the rollout is complete.
-        """
+        """Collect a rollout of the behaviour policy, reward it, and let the bonuses learn from it."""
         if not self.explorer.bonuses:
             return super().collect_rollouts(env, callback, rollout_buffer, n_rollout_steps)
         recorder = RolloutRecorder(env, self.policy)

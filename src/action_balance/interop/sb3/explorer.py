@@ -31,7 +31,6 @@ class Explorer:
         rnd: dict[str, Any] | None,
         seed: int,
     ) -> Self:
-        """Create bonuses that have learned nothing."""
         return cls(
             action_space,
             None if balance is None else ActionBalance.create(obs_space, action_space, **{"seed": seed, **balance}),
@@ -40,7 +39,6 @@ class Explorer:
 
     @property
     def bonuses(self) -> dict[str, ActionBalance | RND]:
-        """What there is, by name."""
         pairs = {"action_balance": self.balance, "rnd": self.rnd}
         return {name: bonus for name, bonus in pairs.items() if bonus is not None}
 
@@ -50,7 +48,6 @@ class Explorer:
             bonus.observe(obs)
 
     def learn(self, obs: Any, actions: np.ndarray, next_obs: Any, epochs: int, minibatches: int) -> dict[str, float]:
-        """Learn from a rollout."""
         errors, passes = {}, {"epochs": epochs, "minibatches": minibatches}
         if self.balance is not None:
             shaped = mapped(lambda part, like: part.reshape(like.shape), obs, next_obs)

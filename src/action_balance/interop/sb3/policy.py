@@ -87,11 +87,9 @@ class ExploringPolicy(ActorCriticPolicy):
             self._shift = None
 
     def predict_values(self, obs: PyTorchObs) -> th.Tensor:
-        """Values of the environment's rewards."""
         return super().predict_values(obs)[:, :1]
 
     def intrinsic_values(self, obs: PyTorchObs) -> th.Tensor:
-        """Values of the intrinsic rewards."""
         return super().predict_values(obs)[:, 1]
 
 
@@ -116,12 +114,10 @@ POLICIES: dict[str, type[ActorCriticPolicy]] = {
 
 
 def exploring(policy: type[ActorCriticPolicy]) -> type[ActorCriticPolicy]:
-    """A policy class that explores."""
     if issubclass(policy, ExploringPolicy):
         return policy
     return type(f"Exploring{policy.__name__}", (ExploringPolicy, policy), {"__doc__": policy.__doc__})
 
 
 def to_numpy(obs: PyTorchObs) -> Any:
-    """Observations on the host."""
     return mapped(lambda part: np.asarray(part.cpu()), obs)

@@ -47,7 +47,6 @@ class RolloutRecorder(VecEnvWrapper):
 
     @property
     def intrinsic_values(self) -> np.ndarray:
-        """Values of the intrinsic stream, (T, N)."""
         return np.stack(self._values)
 
     @property

@@ -22,7 +22,7 @@ from action_balance.studies.atari.training import method_name, run_name
 from action_balance.studies.paper import TABLE_2, TABLE_2_RUNS
 from action_balance.studies.run_job import After
 from action_balance.studies.runner import Findings, Study
-from action_balance.studies.verdict_text import SIGNIFICANCE, Comparison, answer, with_interval, wrapped
+from action_balance.studies.verdict_text import SIGNIFICANCE, ComparisonWords, answer, with_interval, wrapped
 from action_balance.terminal.console import say
 from action_balance.web.format import count, side
 
@@ -141,7 +141,7 @@ def _conclusions(games: Data) -> Iterator[str]:
     others = [name for name in COMPARED if any(name in numbers["more"] for numbers in games.values())]
     for name in others:
         more = {title(game): numbers["more"].get(name) for game, numbers in games.items() if name in numbers["more"]}
-        words = Comparison(
+        words = ComparisonWords(
             NAMES[name], NAMES[BASE], "scores more", "scores less", ("game", "games"), "the {place} {names}"
         )
         yield from wrapped(answer({game: side(found, 0) for game, found in more.items()}, words))

@@ -22,7 +22,6 @@ from action_balance.studies.bonuses.settings import (
 )
 from action_balance.studies.counting import SMALLEST
 from action_balance.studies.page import devices_of, settings_of, study_page
-from action_balance.studies.registry import read_summary
 from action_balance.studies.settings_text import command_line, flat, plain
 from action_balance.studies.worlds import SOLVED
 from action_balance.web.format import as_float, number
@@ -36,11 +35,7 @@ NBSP = "\N{NO-BREAK SPACE}"
 ADAPTED = "rnd+hash"
 
 
-def result_page(folder: Path) -> str:
-    return bonuses_page(folder, read_summary(folder))
-
-
-def bonuses_page(folder: Path, summary: Data) -> str:
+def result_page(folder: Path, summary: Data) -> str:
     ours, settings = summary["ours"], settings_of(BonusesSettings, summary["settings"])
     compared = findings.effects(ours)
     return study_page(

@@ -20,6 +20,7 @@ from action_balance.runs import RunFolder, learning_curve
 from action_balance.runs.metrics import KEYS
 from action_balance.runs.rows import each_row
 from action_balance.studies import statistics
+from action_balance.studies.checks import check_once
 from action_balance.studies.labels import Names, name_runs
 from action_balance.studies.lead import Lead, find_lead
 from action_balance.studies.statistics import Estimate, Spread
@@ -46,7 +47,7 @@ class Seed:
 
 
 @dataclass(frozen=True)
-class Curve:
+class LearningCurve:
     """The seeds of one environment and one config."""
 
     label: str
@@ -96,7 +97,7 @@ class Comparison:
     """The result. Curves have the same order everywhere."""
 
     metric: str
-    environments: dict[str, tuple[Curve, ...]]  # curves by the label of their environment
+    environments: dict[str, tuple[LearningCurve, ...]]  # curves by the label of their environment
     #: Interquartile mean over all environments by curve; empty if there is only one, if a curve is missing in one, or
     #: if their returns have different scales.
     together: dict[str, Estimate]
@@ -112,11 +113,9 @@ class Comparison:
         return list(dict.fromkeys(curve.label for curves in self.environments.values() for curve in curves))
 
     def seeds(self, label: str) -> int:
-        """Number of seeds of a curve in all environments."""
         return sum(len(one.seeds) for curves in self.environments.values() for one in curves if one.label == label)
 
     def digits(self, environment: str) -> int:
-        """Decimals of the scores of an environment."""
         return _digits(one for curve in self.environments[environment] for one in (curve.score_iqm, curve.score_mean))
 
     @property
@@ -151,15 +150,10 @@ def _digits(estimates: Iterable[Estimate]) -> int:
 
 
 def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> Comparison:
-    """Read runs and compare them."""
     if not paths:
         raise UserError("no runs to compare: give the folders of training runs")
     runs = [_open(path) for path in paths]
-    seen: dict[Path, Path] = {}
-    for path in paths:
-        if (real := path.resolve()) in seen:
-            raise UserError(f"{seen[real]} and {path} are the same run: give it only once")
-        seen[real] = path
+    check_once(paths)
     configs = [config for _, config in runs]
     tables = [_read(path, config, metric) for path, config in zip(paths, configs, strict=True)]
     last_rows = [of_seed[max(of_seed)] for rows in tables for of_seed in rows.values()]
@@ -170,7 +164,7 @@ def compare(paths: Sequence[Path], metric: str, baseline: str | None = None) -> 
         seeds = [_seed(run.path, seed, of_seed, metric) for seed, of_seed in sorted(rows.items())]
         _add(groups.setdefault(names, (config.agent, []))[1], seeds)
         notes += _unfinished(run, max(len(seed.values) for seed in seeds), config.agent.updates)
-    environments: dict[str, tuple[Curve, ...]] = {}
+    environments: dict[str, tuple[LearningCurve, ...]] = {}
     for names, (agent, seeds) in sorted(groups.items(), key=lambda item: item[0].order):
         curve = _curve(names.curve, agent, seeds)
         environments[names.environment] = (*environments.get(names.environment, ()), curve)
@@ -264,7 +258,7 @@ def _unfinished(run: RunFolder, update: int, updates: int) -> list[str]:
     return [f"{run.path}: {how} at update {update} of {updates}"]
 
 
-def _curve(label: str, config: AgentConfig, seeds: Sequence[Seed]) -> Curve:
+def _curve(label: str, config: AgentConfig, seeds: Sequence[Seed]) -> LearningCurve:
     seeds = sorted(seeds, key=lambda one: one.seed)
     common = min(len(one.values) for one in seeds)
     values = np.stack([one.values[:common] for one in seeds])  # (S, T)
@@ -273,7 +267,7 @@ def _curve(label: str, config: AgentConfig, seeds: Sequence[Seed]) -> Curve:
     band: Spread | None = "interval" if statistics.has_interval(len(seeds)) else "range" if len(seeds) > 1 else None
     if band == "range":
         low, high = statistics.range_band(values[:, known])
-    return Curve(
+    return LearningCurve(
         label=label,
         method=config.label,
         seeds=tuple(one.seed for one in seeds),
@@ -288,7 +282,7 @@ def _curve(label: str, config: AgentConfig, seeds: Sequence[Seed]) -> Curve:
     )
 
 
-def _together(environments: Mapping[str, Sequence[Curve]], labels: Sequence[str]) -> dict[str, Estimate]:
+def _together(environments: Mapping[str, Sequence[LearningCurve]], labels: Sequence[str]) -> dict[str, Estimate]:
     """Scores over all environments by curve, if each has all curves."""
     if len(environments) < 2 or any(len(curves) < len(labels) for curves in environments.values()):
         return {}

@@ -9,7 +9,7 @@ from matplotlib.ticker import MaxNLocator
 
 from action_balance.plots import drawing
 from action_balance.plots.drawing import HERO, STYLED, THOUSANDS
-from action_balance.studies.compare.analysis import Comparison, Curve
+from action_balance.studies.compare.analysis import Comparison, LearningCurve
 from action_balance.studies.statistics import MIN
 from action_balance.web.format import capitalized
 
@@ -68,7 +68,7 @@ def _looks(result: Comparison) -> dict[str, dict[str, Any]]:
     return looks
 
 
-def _panel(axes: Axes, curves: list[Curve], looks: dict[str, dict[str, Any]]) -> None:
+def _panel(axes: Axes, curves: list[LearningCurve], looks: dict[str, dict[str, Any]]) -> None:
     if not curves:
         axes.text(0.5, 0.5, "no values yet", ha="center", transform=axes.transAxes)
         return
@@ -86,7 +86,7 @@ def _panel(axes: Axes, curves: list[Curve], looks: dict[str, dict[str, Any]]) ->
     _labels(axes, curves, looks)
 
 
-def _labels(axes: Axes, curves: list[Curve], looks: dict[str, dict[str, Any]]) -> None:
+def _labels(axes: Axes, curves: list[LearningCurve], looks: dict[str, dict[str, Any]]) -> None:
     """Label the ends of curves, with a piece of the line where a method has several."""
     ordered = sorted(curves, key=lambda one: one.iqm[-1])
     texts = {one.label: one.label.replace(one.method, drawing.method_name(one.method), 1) for one in curves}

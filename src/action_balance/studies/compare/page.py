@@ -9,7 +9,6 @@ from action_balance.printable import printable
 from action_balance.runs.learning_curve import LAST
 from action_balance.studies.charts import chart_title
 from action_balance.studies.compare.screen import ALL
-from action_balance.studies.registry import read_summary
 from action_balance.studies.statistics import MIN, has_interval
 from action_balance.web.files import read_table
 from action_balance.web.format import as_float, decimals, ends, listed
@@ -21,14 +20,12 @@ TABLE_NUMBERS = (
 )
 
 
-def result_page(folder: Path) -> str:
-    """The page of a comparison."""
+def result_page(folder: Path, summary: Data) -> str:
     rows = read_table(own_file(folder, "comparison.csv"), ("environment", "curve", "metric"))
     metric = rows[0]["metric"] if rows else "the metric"
     worlds: dict[str, list[Data]] = {}
     for row in rows:
         worlds.setdefault(row["environment"], []).append(_scores(row))
-    summary = read_summary(folder)
     titles = summary.get("titles", {})
     curves = [
         one | {"environment": titles.get(one["environment"], one["environment"])} for one in _curves(folder, metric)
@@ -70,7 +67,6 @@ def _label(curve: str) -> str:
 
 
 def _scores(row: Data) -> Data:
-    """One row of the table of scores."""
     known = {name: as_float(row.get(name) or None) for name in (*TABLE_NUMBERS, "lowest", "highest")}
     seeds = 0 if math.isnan(known["seeds"]) else int(known["seeds"])
 

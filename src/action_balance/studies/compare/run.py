@@ -11,7 +11,7 @@ from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
 from action_balance.studies.compare import KIND, analysis, screen
 from action_balance.studies.compare.analysis import UNKNOWN, Comparison
-from action_balance.studies.sweep.folder import final_runs, sweep_metric
+from action_balance.studies.sweep.trials import final_runs, sweep_metric
 from action_balance.terminal.console import say
 
 FIGURE, TABLE, CURVES = "comparison", "comparison.csv", "curves.csv"
@@ -37,7 +37,6 @@ OPTIMISTIC = (
 
 
 def compare_runs(paths: Sequence[Path], metric: str | None, baseline: str | None, out: Path, console: Console) -> None:
-    """Compare training runs."""
     sweeps = [path for path in paths if final_runs(path)]
     metric = metric or (sweep_metric(paths[0]) if sweeps == list(paths) and len(paths) == 1 else None) or DEFAULT
     paths = [run for path in paths for run in final_runs(path) or [path]]

@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from action_balance.runs import learning_curve
-from action_balance.studies.compare.analysis import Comparison, Curve
+from action_balance.studies.compare.analysis import Comparison, LearningCurve
 from action_balance.studies.lead import Lead
 from action_balance.studies.statistics import MIN, Estimate
 from action_balance.terminal.console import say
@@ -77,7 +77,6 @@ def _verdict(lead: Lead, metric: str, digits: int) -> str:
 
 
 def _legend(result: Comparison, measured: bool) -> Iterator[str]:
-    """What the tables show."""
     curves = [curve for of_environment in result.environments.values() for curve in of_environment]
     spreads = {curve.score_mean.spread for curve in curves}
     yield f"{result.metric} of a seed: mean of the last {100 * learning_curve.LAST:.0f} % of its updates"
@@ -112,7 +111,7 @@ def _cell(estimate: Estimate | None, digits: int) -> str:
     return f"{value}\n[{low}, {high}]" if estimate.spread == "interval" else f"{value}\n({low} to {high})"
 
 
-def _first_reward(curve: Curve) -> str:
+def _first_reward(curve: LearningCurve) -> str:
     """Median steps, and the number of seeds without a reward."""
     median = NONE if math.isinf(curve.first_reward_median) else f"{curve.first_reward_median:,.0f}"
     return f"{median}\n{curve.never} never" if curve.never else median

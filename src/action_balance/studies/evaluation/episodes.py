@@ -19,7 +19,6 @@ Rooms = Mapping[ActionMode, list[list[Sequence[Visit]]]] | None
 
 
 def summarize(config: TrainConfig, found: Mapping[ActionMode, Evaluation], rooms: Rooms) -> Data:
-    """The numbers of an evaluation for its summary."""
     return {
         "seeds": list(range(config.seed, config.seed + config.seeds)),
         "intervals_over": "seeds" if config.seeds > 1 else "episodes",

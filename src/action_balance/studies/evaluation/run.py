@@ -77,7 +77,6 @@ def evaluate_folder(
 
 
 def check(episodes: int, seed: int, config: TrainConfig) -> None:
-    """Raise a `UserError` if such episodes cannot be played."""
     if as_whole("--episodes", episodes) < 1:
         raise UserError(f"--episodes must be 1 or more, not {episodes}")
     if episodes > (most := most_episodes(config)):
@@ -204,7 +203,6 @@ def _on_map(
 
 
 def show(title: str, config: TrainConfig, summary: Data, console: Console) -> None:
-    """Print the numbers of an evaluation."""
     console.print(tables.score_table(title, config.env, summary))
     if "coverage" in summary:
         shares = (f"{name} {states:,.4g}" for name, states in summary["coverage"]["reached"].items())

@@ -18,18 +18,13 @@ from action_balance.studies.exploration.settings import (
     label,
 )
 from action_balance.studies.page import devices_of, settings_of, study_page
-from action_balance.studies.registry import read_summary
 from action_balance.studies.settings_text import command_line, flat, plain
 
 #: Settings of agents that are not the same for all methods or tasks, or that have no effect.
 LEFT_OUT = ("method", "steps", "envs", "image", "host", "preset", "bonus_settings")
 
 
-def result_page(folder: Path) -> str:
-    return exploration_page(folder, read_summary(folder))
-
-
-def exploration_page(folder: Path, summary: Data) -> str:
+def result_page(folder: Path, summary: Data) -> str:
     ours, settings = summary["ours"], settings_of(ExplorationSettings, summary["settings"])
     used = {TASKS[name].preset for name in ours["tasks"]}
     return study_page(

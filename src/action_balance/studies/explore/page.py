@@ -10,7 +10,6 @@ from action_balance.files import Data
 from action_balance.printable import printable
 from action_balance.studies.grid.player import result_data
 from action_balance.studies.grid.settings import RunSettings
-from action_balance.studies.registry import read_summary
 from action_balance.studies.settings_text import command_line
 from action_balance.studies.statistics import difference_of_means, from_data, to_data
 from action_balance.web.files import read_figures
@@ -29,12 +28,7 @@ class BestMethod:
     side: Side  # of that interval, relative to 0: above if the lead over the second, and all others, is significant
 
 
-def result_page(folder: Path) -> str:
-    """The page of an existing result."""
-    return explore_page(folder, read_summary(folder))
-
-
-def explore_page(folder: Path, summary: Data) -> str:
+def result_page(folder: Path, summary: Data) -> str:
     """The page of a result: the best methods, the player, coverage, goals, and how to reproduce it."""
     ours, settings = summary["ours"], summary["settings"]
     name = printable(str(summary.get("name") or folder.resolve().name))

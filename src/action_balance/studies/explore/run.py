@@ -46,7 +46,6 @@ def explore_map(map_file: Path, settings: RunSettings, out: Path | None, overwri
 
 
 def _run(world: GridWorld, settings: RunSettings, console: Console) -> Exploration:
-    """Run the methods, and print what they found."""
     parts = 2 if world.goals.any() else 1
     with progress_bar(console, "explore", parts * settings.runs * len(settings.methods)) as progress:
         result = analysis.run(world, settings, progress)
@@ -101,16 +100,16 @@ def _plus_minus(estimate: Estimate, digits: int) -> str:
 
 def _write(folder: ResultFolder, result: Exploration, settings: RunSettings) -> None:
     from action_balance.studies.explore import page
-    from action_balance.studies.grid import coverage, figures, first_reach, trace_file
+    from action_balance.studies.grid import coverage, first_reach, trace_file
 
     coverage.write(folder, result.coverage)
     world = parse_map(folder.summary["map"], settings.episode_steps)
-    trace_file.write(folder, "map", world, {name: one.first for name, one in result.coverage.methods.items()})
+    trace_file.write(folder, "map", world, result.coverage.methods)
     ours = {"coverage": result.coverage.numbers}
     if result.first_reach:
         first_reach.write(folder, "reach.csv", result.first_reach)
-        figures.save(folder, first_reach=figures.first_reach_steps(result.first_reach))
+        first_reach.save_figures(folder, first_reach=first_reach.first_reach_steps(result.first_reach))
         ours["first_reach"] = {name: found.numbers for name, found in result.first_reach.items()}
     folder.summary["ours"] = ours
-    folder.write("report.html", as_bytes(page.explore_page(folder.path, folder.summary)))
+    folder.write("report.html", as_bytes(page.result_page(folder.path, folder.summary)))
     folder.save()  # last: from now on the result counts as finished

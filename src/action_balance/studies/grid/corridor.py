@@ -11,7 +11,6 @@ go left first is rewarded for the left and returns there again and again. Three 
 Axes: R runs, M moments, S cells, E episodes.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -25,15 +24,13 @@ from action_balance.plots.drawing import NAMES, STYLED
 from action_balance.plots.heatmaps import heatmaps, mark_places
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
-from action_balance.studies.grid import figures, first_reach, trace_file
+from action_balance.studies.grid import film, first_reach, trace_file
 from action_balance.studies.grid.coverage import write_curves
-from action_balance.studies.grid.film import Recorder, as_maps, film_moments, visits_until
+from action_balance.studies.grid.film import Walks, as_maps, film_moments, visits_until
 from action_balance.studies.grid.first_reach import FirstReachSteps
-from action_balance.studies.grid.part import Part
 from action_balance.studies.grid.settings import CORRIDOR_EPISODES, GridSettings
 from action_balance.studies.statistics import Estimate
-from action_balance.tabular import simulate
-from action_balance.tabular.simulate import Cohort, Progress, Trace, silent
+from action_balance.tabular.simulate import Progress, silent
 from action_balance.web.format import count
 
 #: Episodes after which the visits are shown.
@@ -48,15 +45,14 @@ WALK_STREAM, REACH_STREAM = 2, 3
 LEFT, RIGHT = -1, 1
 
 
-@dataclass(frozen=True)
+@dataclass
 class Digging:
     """Where the runs of one method spent their time without a treasure."""
 
     visits: np.ndarray  # (M, S) float64, mean visits until each moment, of the runs that entered the left room first
-    left_first: int  # the number of those runs
     one_sidedness: np.ndarray  # (R,) float64, nan for a run that entered no room
     same_side_again: np.ndarray  # (R,) float64, share of pairs of successive episodes; nan where there are none
-    first: Trace | None = None  # every step of the first run
+    left_first: int = 0  # number of runs that entered the left room first
 
 
 @dataclass(frozen=True)
@@ -66,9 +62,8 @@ class Corridor:
     world: GridWorld
     moments: tuple[int, ...]  # steps of the heat maps
     digging: dict[str, Digging]
-    walks: dict[str, Recorder]  # visits and covered cells of the same walks, at the moments of a film
+    walks: dict[str, Walks]  # the same walks, at the moments of a film
     treasure: dict[str, FirstReachSteps]
-    simulated_steps: int
 
     def one_sidedness(self, method: str) -> Estimate | None:
         """Mean over the runs that entered a room early."""
@@ -131,47 +126,21 @@ def run(settings: GridSettings, progress: Progress = silent, world: GridWorld | 
     """Walk without the treasure for the visits, then run to the treasure for the steps."""
     world = world or corridor_world(episode_steps=settings.episode_steps)
     moments = tuple(episodes * settings.episode_steps for episodes in MOMENTS)
-    digging, walks = _walks(world, settings, moments, progress)
-    treasure = first_reach.run(world, settings, REACH_STREAM, progress)
-    walked = moments[-1] * settings.runs * len(settings.methods)
-    simulated = walked + sum(int(result.steps.sum()) for result in treasure.values())
-    return Corridor(world, moments, digging, walks, treasure, simulated)
-
-
-def _walks(
-    world: GridWorld, settings: GridSettings, moments: Sequence[int], progress: Progress
-) -> tuple[dict[str, Digging], dict[str, Recorder]]:
-    empty, steps = world.without_goals(), moments[-1]
-    cohorts = [
-        Cohort.create(method, settings.agent, (settings.seed, WALK_STREAM), empty.goals) for method in settings.methods
-    ]
-    side_of_cell = sides(world)
-    of_film = film_moments(steps, world.cells * len(cohorts))
-    recorders = {
-        method: Recorder.create(settings.runs, np.array(of_film), of_film, world.cells) for method in settings.methods
-    }
-    parts: dict[str, list[Digging]] = {method: [] for method in settings.methods}
-    for number, chosen, trace, first in simulate.walk(empty, cohorts, settings.runs, settings.agent, steps, progress):
-        method = settings.methods[number]
-        first_room, one_sidedness, same_side_again = dig(trace, side_of_cell, settings.episode_steps)
+    of_film = film_moments(moments[-1], world.cells * len(settings.methods))
+    side_of_cell, walks, digging = sides(world), dict[str, Walks](), dict[str, Digging]()
+    found = film.simulated(world, settings, WALK_STREAM, np.array(of_film), of_film, progress)
+    for method, walks[method], chosen, trace in found:
+        if method not in digging:
+            digging[method] = Digging(np.zeros((len(moments), world.cells)), *np.empty((2, settings.runs)))
+        one = digging[method]
+        first_room, *measured = dig(trace, side_of_cell, settings.episode_steps)
+        one.one_sidedness[chosen], one.same_side_again[chosen] = measured
         leftwards = left_first(first_room)
-        visits = visits_until(trace[leftwards], moments, world.cells).astype(np.float64)
-        parts[method].append(Digging(visits, int(leftwards.sum()), one_sidedness, same_side_again, first))
-        recorders[method].add(chosen, trace)
-    return {method: _join(several) for method, several in parts.items()}, recorders
-
-
-def _join(parts: list[Digging]) -> Digging:
-    """Join the chunks of runs of one method; sums of visits become means."""
-    count = sum(part.left_first for part in parts)
-    total = np.sum([part.visits for part in parts], axis=0)
-    return Digging(
-        visits=total / max(count, 1),
-        left_first=count,
-        one_sidedness=np.concatenate([part.one_sidedness for part in parts]),
-        same_side_again=np.concatenate([part.same_side_again for part in parts]),
-        first=parts[0].first,
-    )
+        one.visits += visits_until(trace[leftwards], moments, world.cells)
+        one.left_first += int(leftwards.sum())
+    for one in digging.values():
+        one.visits /= max(one.left_first, 1)
+    return Corridor(world, moments, digging, walks, first_reach.run(world, settings, REACH_STREAM, progress))
 
 
 @style.context(STYLED)
@@ -196,31 +165,22 @@ def corridor_visits(result: Corridor) -> Figure:
 def _write_maps(folder: ResultFolder, result: Corridor) -> None:
     """Write the heat maps of the runs that entered the left room first, and the film and curves of all runs."""
     maps = {f"corridor_{name}": method.visits for name, method in result.digging.items()}
-    rates, reachable = {}, result.world.reachable_cells()
     for name, walks in result.walks.items():
-        film = walks.film()
-        maps |= {f"corridor_visits_{name}": film.visits, f"corridor_covered_{name}": film.covered}
-        rates[name] = statistics.mean_band(walks.cells / reachable)
+        maps |= {f"corridor_visits_{name}": walks.visits, f"corridor_covered_{name}": walks.covered}
+    reachable = result.world.reachable_cells()
+    rates = {name: statistics.mean_band(walks.cells / reachable) for name, walks in result.walks.items()}
     recorded = next(iter(result.walks.values())).recorded
     moments = {"corridor_moments": np.array(result.moments), "corridor_film_moments": recorded}
     folder.add_arrays("heatmaps.npz", {**moments, **as_maps(result.world, maps)})
     write_curves(folder, "corridor_coverage.csv", recorded, rates)
 
 
-def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
+def reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
     result = run(settings, progress)
     first_reach.write(folder, "corridor.csv", result.treasure)
     _write_maps(folder, result)
-    figures.save(
-        folder,
-        corridor_visits=corridor_visits(result),
-        treasure_steps=figures.first_reach_steps(result.treasure, "Share of runs that have found the treasure"),
-    )
-    trace_file.write(folder, "corridor", result.world, {name: one.first for name, one in result.digging.items()})
-    return result.numbers, result.simulated_steps
-
-
-PART = Part(
-    runs=lambda settings: 2 * settings.runs * len(settings.methods),
-    reproduce=_reproduce,
-)
+    treasure_steps = first_reach.first_reach_steps(result.treasure, "Share of runs that have found the treasure")
+    first_reach.save_figures(folder, corridor_visits=corridor_visits(result), treasure_steps=treasure_steps)
+    trace_file.write(folder, "corridor", result.world, result.walks)
+    walked = result.moments[-1] * settings.runs * len(settings.methods)
+    return result.numbers, walked + sum(int(found.steps.sum()) for found in result.treasure.values())

@@ -17,14 +17,12 @@ from action_balance.plots import drawing
 from action_balance.plots.drawing import COLOURS, MUTED, NAMES, PAPER, PERCENT, POINTS, SIGNED_PERCENT, STYLED
 from action_balance.plots.heatmaps import heatmaps
 from action_balance.runs.results import ResultFolder
-from action_balance.studies import paper, statistics
-from action_balance.studies.grid import figures, trace_file
-from action_balance.studies.grid.film import Film, Recorder, as_maps, film_moments
-from action_balance.studies.grid.part import Part
+from action_balance.studies import statistics
+from action_balance.studies.grid import film, first_reach, trace_file
+from action_balance.studies.grid.film import Walks, as_maps, film_moments
 from action_balance.studies.grid.settings import GridSettings, RunSettings
 from action_balance.studies.statistics import Estimate
-from action_balance.tabular import simulate
-from action_balance.tabular.simulate import Cohort, Progress, Trace, silent
+from action_balance.tabular.simulate import Progress, silent
 
 #: Steps between two records of the coverage.
 RECORD_EVERY = 10
@@ -43,15 +41,6 @@ SHOWN_RUNS = 300
 
 
 @dataclass(frozen=True)
-class MethodCoverage:
-    """The runs of one method."""
-
-    cells: np.ndarray  # (R, K) int32, cells acted from so far, at each recorded step
-    film: Film  # visits and covered cells until each moment
-    first: Trace | None = None  # every step of the first run
-
-
-@dataclass(frozen=True)
 class Coverage:
     """The result."""
 
@@ -59,17 +48,11 @@ class Coverage:
     steps: np.ndarray  # (K,) int, the recorded steps
     moments: tuple[int, ...]  # steps of the heat maps, including those of the paper
     reachable: int  # number of cells that can be covered
-    methods: dict[str, MethodCoverage]
-    simulated_steps: int
+    methods: dict[str, Walks]
 
     def rate(self, method: str) -> Band:
         """Coverage rate, visited over reachable cells: mean and both ends of its interval, each (K,)."""
         return statistics.mean_band(self.methods[method].cells / self.reachable)
-
-    @property
-    def shown_moments(self) -> tuple[int, ...]:
-        """The moments that the paper shows, and the last."""
-        return tuple(moment for moment in self.moments if moment in (*MOMENTS, self.moments[-1]))
 
     def final_cells(self, method: str) -> np.ndarray:
         return self.methods[method].cells[:, -1]
@@ -149,21 +132,13 @@ def overtaking_steps(increase: np.ndarray, steps: np.ndarray) -> np.ndarray:
 
 
 def run(world: GridWorld, settings: RunSettings, progress: Progress = silent) -> Coverage:
-    steps, runs, methods = settings.coverage_steps, settings.runs, settings.methods
-    world = world.without_goals()
-    recorded = np.arange(RECORD_EVERY, steps + 1, RECORD_EVERY) if steps >= RECORD_EVERY else np.array([steps])
-    if recorded[-1] != steps:
-        recorded = np.append(recorded, steps)
-    moments = film_moments(steps, world.cells * len(methods), MOMENTS)
-    recorders = {method: Recorder.create(runs, recorded, moments, world.cells) for method in methods}
-    cohorts = [Cohort.create(method, settings.agent, (settings.seed, STREAM), world.goals) for method in methods]
-    first: dict[str, Trace] = {}
-    for number, chosen, trace, of_first in simulate.walk(world, cohorts, runs, settings.agent, steps, progress):
-        recorders[methods[number]].add(chosen, trace)
-        if chosen.start == 0:
-            first[methods[number]] = of_first
-    results = {name: MethodCoverage(one.cells, one.film(), first[name]) for name, one in recorders.items()}
-    return Coverage(world, recorded, moments, world.reachable_cells(), results, runs * steps * len(methods))
+    """Simulate runs of a fixed length; goals of the world are ignored."""
+    steps, world = settings.coverage_steps, world.without_goals()
+    recorded = np.unique([*range(RECORD_EVERY, steps, RECORD_EVERY), steps])
+    moments = film_moments(steps, world.cells * len(settings.methods), MOMENTS)
+    found = film.simulated(world, settings, STREAM, recorded, moments, progress)
+    methods = {name: walks for name, walks, _, _ in found}
+    return Coverage(world, recorded, moments, world.reachable_cells(), methods)
 
 
 def write_curves(folder: ResultFolder, name: str, steps: np.ndarray, rates: Mapping[str, Band]) -> None:
@@ -187,10 +162,10 @@ def write(folder: ResultFolder, result: Coverage) -> None:
         ("method", "run", "cells"),
         ((method, run, cells) for method in result.methods for run, cells in enumerate(result.final_cells(method))),
     )
-    maps = {name: method.film.visits for name, method in result.methods.items()}
-    maps |= {f"covered_{name}": method.film.covered for name, method in result.methods.items()}
+    maps = {name: method.visits for name, method in result.methods.items()}
+    maps |= {f"covered_{name}": method.covered for name, method in result.methods.items()}
     folder.add_arrays("heatmaps.npz", {"moments": np.array(result.moments), **as_maps(result.world, maps)})
-    figures.save(
+    first_reach.save_figures(
         folder,
         coverage_rate=coverage_rate(result),
         relative_increase=relative_increase(result),
@@ -264,12 +239,13 @@ def _increase(result: Coverage, name: str) -> tuple[np.ndarray, np.ndarray]:
 @style.context(STYLED)
 def visited(result: Coverage) -> Figure:
     """Mean visits of each cell until some moments (rows) by each method (columns)."""
+    visits = [method.visits for method in result.methods.values()]
     rows = {
-        f"{moment:,}\nsteps": [method.film.visits[result.moments.index(moment)] for method in result.methods.values()]
-        for moment in result.shown_moments
+        f"{moment:,}\nsteps": [one[place] for one in visits]
+        for place, moment in enumerate(result.moments)
+        if moment in (*MOMENTS, result.moments[-1])
     }
-    names = [NAMES[name] for name in result.methods]
-    return heatmaps("Visits per cell", result.world, rows, names)
+    return heatmaps("Visits per cell", result.world, rows, [NAMES[name] for name in result.methods])
 
 
 @style.context(STYLED)
@@ -281,7 +257,7 @@ def final_cells(result: Coverage) -> Figure:
         if len(cells) <= SHOWN_RUNS:
             spread = place - 0.3 + 0.2 * (np.arange(len(cells)) * 0.618034 % 1 - 0.5)
             axes.plot(spread, cells, "o", color=COLOURS[name], alpha=0.45, markersize=3.2, markeredgewidth=0)
-        figures.box(axes, place, 0.24, cells, name)
+        first_reach.box(axes, place, 0.24, cells, name)
     axes.set(xlim=(-0.6, len(result.methods) - 0.4), ylabel=f"cells covered, of {result.reachable:,}")
     axes.set_xticks(range(len(result.methods)), [NAMES[name] for name in result.methods])
     for label, name in zip(axes.get_xticklabels(), result.methods, strict=True):
@@ -290,22 +266,15 @@ def final_cells(result: Coverage) -> Figure:
     axes.grid(visible=False, axis="x")
     drawing.count_axis(axes.yaxis)
     single = [] if len(cells) > SHOWN_RUNS else [drawing.marker(MUTED, "o", "one run", size=3.5)]
-    drawing.legend(figure, [*figures.box_legend(), *single])
+    drawing.legend(figure, [*first_reach.box_legend(), *single])
     return figure
 
 
-def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
+def reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
     result = run(settings.world, settings, progress)
     write(folder, result)
     # The goals that lie in the world; others are an error only in the part that runs to them.
     inside = [(x, y) for x, y in settings.goals if 0 <= x < settings.size and 0 <= y < settings.size and x + y]
     marked = GridWorld.create(settings.size, settings.size, goals=inside, episode_steps=settings.episode_steps)
-    trace_file.write(folder, "open", marked, {name: one.first for name, one in result.methods.items()})
-    return result.numbers, result.simulated_steps
-
-
-PART = Part(
-    runs=lambda settings: settings.runs * len(settings.methods),
-    reproduce=_reproduce,
-    paper={"times_sooner": paper.CROSSING_RATIO, "more_cells": paper.MORE_CELLS, "more_increase": paper.MORE_INCREASE},
-)
+    trace_file.write(folder, "open", marked, result.methods)
+    return result.numbers, settings.runs * settings.coverage_steps * len(settings.methods)

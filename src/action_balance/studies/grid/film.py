@@ -1,52 +1,73 @@
-"""The mean walk of a method as a film: which cells its runs had covered and visited at some moments.
+"""The walks of a method as a film: which cells its runs had covered and visited at some moments.
 
 Axes: R runs, K recorded steps, M moments, S cells, T steps of a run.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from action_balance.envs.grid.world import GridWorld
+from action_balance.studies.grid.settings import RunSettings
+from action_balance.tabular import simulate
+from action_balance.tabular.simulate import Cohort, Progress, Trace
 
 #: The most moments of a film, and the most cells of all of them together.
 FILM_MOMENTS, FILM_CELLS = 80, 1_000_000
 
 
-@dataclass(frozen=True)
-class Film:
-    """What the runs of one method did until each moment."""
-
-    visits: np.ndarray  # (M, S) float64, how often each cell was acted from, mean over runs
-    covered: np.ndarray  # (M, S) float64, share of the runs that have acted from each cell
-
-
-@dataclass(frozen=True)
-class Recorder:
-    """Counts visits and covered cells while the walks of a method arrive, some runs at a time."""
+@dataclass
+class Walks:
+    """What the runs of one method have done, which arrive some at a time."""
 
     recorded: np.ndarray  # (K,) int, the steps at which the covered cells of every run are kept
     moments: tuple[int, ...]
     cells: np.ndarray  # (R, K) int32, cells acted from so far, at each recorded step
-    visits: np.ndarray  # (M, S) int64, sum over runs
-    covered: np.ndarray  # (M, S) int64, number of runs
+    sum_visits: np.ndarray  # (M, S) int64, how often each cell was acted from until each moment, by all runs
+    sum_covered: np.ndarray  # (M, S) int64, runs that have acted from each cell until each moment
+    first: Trace | None = None  # every step of the first run
 
     @classmethod
-    def create(cls, runs: int, recorded: np.ndarray, moments: Sequence[int], cells: int) -> "Recorder":
-        visits, covered = (np.zeros((len(moments), cells), np.int64) for _ in range(2))
+    def create(cls, runs: int, recorded: np.ndarray, moments: Sequence[int], cells: int) -> "Walks":
+        visits, covered = np.zeros((2, len(moments), cells), np.int64)
         return cls(recorded, tuple(moments), np.empty((runs, len(recorded)), np.int32), visits, covered)
 
     def add(self, chosen: slice, trace: np.ndarray) -> None:
         """Add walks: their places among the runs, and the cells that they acted from, (R, T)."""
-        first = first_visits(trace, self.visits.shape[1])
+        first = first_visits(trace, self.sum_visits.shape[1])
         self.cells[chosen] = covered_cells(first, self.recorded, trace.shape[1])
-        self.covered[...] += covered_until(first, self.moments)
-        self.visits[...] += visits_until(trace, self.moments, self.visits.shape[1])
+        self.sum_covered += covered_until(first, self.moments)
+        self.sum_visits += visits_until(trace, self.moments, self.sum_visits.shape[1])
 
-    def film(self) -> Film:
-        """The film, once all runs have arrived."""
-        return Film(self.visits / len(self.cells), self.covered / len(self.cells))
+    @property
+    def visits(self) -> np.ndarray:
+        """Mean visits of each cell until each moment, (M, S)."""
+        return self.sum_visits / len(self.cells)
+
+    @property
+    def covered(self) -> np.ndarray:
+        """Share of the runs that have covered each cell until each moment, (M, S)."""
+        return self.sum_covered / len(self.cells)
+
+
+def simulated(
+    world: GridWorld,
+    settings: RunSettings,
+    stream: int,
+    recorded: np.ndarray,
+    moments: Sequence[int],
+    progress: Progress,
+) -> Iterator[tuple[str, Walks, slice, np.ndarray]]:
+    """Simulate walks until the last moment. After each chunk of runs: the method, its walks, and what was added."""
+    empty, methods, runs = world.without_goals(), settings.methods, settings.runs
+    cohorts = [Cohort.create(method, settings.agent, (settings.seed, stream), empty.goals) for method in methods]
+    found = {method: Walks.create(runs, recorded, moments, world.cells) for method in methods}
+    for number, chosen, trace, first in simulate.walk(empty, cohorts, runs, settings.agent, moments[-1], progress):
+        walks = found[methods[number]]
+        walks.add(chosen, trace)
+        walks.first = walks.first or first
+        yield methods[number], walks, chosen, trace
 
 
 def film_moments(steps: int, cells: int, also: Sequence[int] = ()) -> tuple[int, ...]:

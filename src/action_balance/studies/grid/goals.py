@@ -12,9 +12,8 @@ from action_balance.files import Data
 from action_balance.plots.drawing import COLOURS, INK, NAMES, PAPER, STYLED, legend, log_axis, marker, new_figure
 from action_balance.runs.results import ResultFolder
 from action_balance.studies import paper, statistics
-from action_balance.studies.grid import figures
+from action_balance.studies.grid import first_reach
 from action_balance.studies.grid.first_reach import FirstReachSteps
-from action_balance.studies.grid.part import Part
 from action_balance.studies.grid.settings import Cell, GridSettings
 from action_balance.studies.statistics import Agreement, Estimate
 from action_balance.tabular import simulate
@@ -31,7 +30,6 @@ class Goals:
 
     goals: tuple[Cell, ...]
     methods: dict[str, dict[Cell, FirstReachSteps]]
-    simulated_steps: int
     as_in_paper: bool = False  # whether Table I is comparable
 
     def average(self, method: str) -> Estimate:
@@ -105,7 +103,7 @@ def run(settings: GridSettings, progress: Progress = silent) -> Goals:
     results: dict[str, dict[Cell, FirstReachSteps]] = {method: {} for method in settings.methods}
     for (method, goal), steps, reached in zip(kinds, found.steps, found.reached, strict=True):
         results[method][goal] = FirstReachSteps(steps, reached)
-    return Goals(settings.goals, results, int(found.steps.sum()), settings.as_in_paper)
+    return Goals(settings.goals, results, settings.as_in_paper)
 
 
 @style.context(STYLED)
@@ -118,7 +116,7 @@ def goal_boxes(result: Goals) -> Figure:
     for group, goal in enumerate(result.goals):
         for place, (name, by_goal) in enumerate(result.methods.items()):
             x = group + (place - (len(result.methods) - 1) / 2) * width
-            figures.box(axes, x, 0.72 * width, by_goal[goal].steps, name)
+            first_reach.box(axes, x, 0.72 * width, by_goal[goal].steps, name)
             published = paper.TABLE_1.get(name, {}).get(goal) if result.as_in_paper else None
             if published is not None:
                 compared = True
@@ -133,35 +131,16 @@ def goal_boxes(result: Goals) -> Figure:
         axes.set_xlabel(f"{count(timed_out, 'run')} timed out, counted with their steps so far")
     keys = [Line2D([], [], color=COLOURS[name], linewidth=6, alpha=0.7, label=NAMES[name]) for name in result.methods]
     axes.legend(handles=keys, loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.2, ncols=len(keys))
-    legend(figure, [*figures.box_legend(), *([marker(PAPER, "D", "mean in the paper", INK, 5.5)] if compared else [])])
+    legend(
+        figure, [*first_reach.box_legend(), *([marker(PAPER, "D", "mean in the paper", INK, 5.5)] if compared else [])]
+    )
     return figure
 
 
-def _reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
+def reproduce(settings: GridSettings, folder: ResultFolder, progress: Progress) -> tuple[Data, int]:
     result = run(settings, progress)
-    folder.write_csv(
-        "goals.csv",
-        ("method", "goal_x", "goal_y", "run", "steps"),
-        (
-            (method, *goal, *row)
-            for method, by_goal in result.methods.items()
-            for goal, found in by_goal.items()
-            for row in found.rows
-        ),
-    )
-    figures.save(folder, goal_boxes=goal_boxes(result))
-    return result.numbers, result.simulated_steps
-
-
-PART = Part(
-    runs=lambda settings: settings.runs * len(settings.methods) * len(settings.goals),
-    reproduce=_reproduce,
-    paper={
-        "ratio": paper.GOALS_RATIO,
-        "runs": paper.TABLE_1_RUNS,
-        "methods": {
-            name: [{"goal": list(goal), "mean": mean} for goal, mean in by_goal.items()]
-            for name, by_goal in paper.TABLE_1.items()
-        },
-    },
-)
+    every = [(name, goal, one) for name, by_goal in result.methods.items() for goal, one in by_goal.items()]
+    rows = ((method, *goal, *row) for method, goal, found in every for row in found.rows)
+    folder.write_csv("goals.csv", ("method", "goal_x", "goal_y", "run", "steps"), rows)
+    first_reach.save_figures(folder, goal_boxes=goal_boxes(result))
+    return result.numbers, sum(int(found.steps.sum()) for *_, found in every)

@@ -11,16 +11,11 @@ from action_balance.studies.grid.player import result_data
 from action_balance.studies.grid.settings import STUDIES
 from action_balance.studies.grid.verdict import BASE, HERO
 from action_balance.studies.page import study_page
-from action_balance.studies.registry import read_summary
 from action_balance.studies.statistics import difference_of_means, from_data, to_data
 from action_balance.web.format import as_float, ends, side
 
 
-def result_page(folder: Path) -> str:
-    return grid_page(folder, read_summary(folder))
-
-
-def grid_page(folder: Path, summary: Data) -> str:
+def result_page(folder: Path, summary: Data) -> str:
     """The page of a result: the verdict, players, a section for each study, and how to reproduce it."""
     ours, data = summary["ours"], result_data(folder, summary)
     world = corridor_world()

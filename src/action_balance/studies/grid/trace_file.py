@@ -13,6 +13,7 @@ from action_balance.files import own_file
 from action_balance.reading import Missing
 from action_balance.runs import array_file
 from action_balance.runs.results import ResultFolder
+from action_balance.studies.grid.film import Walks
 from action_balance.tabular.settings import METHODS
 from action_balance.tabular.simulate import Trace
 
@@ -32,12 +33,12 @@ class Recording:
     traces: dict[str, Trace]  # by method
 
 
-def write(folder: ResultFolder, name: str, world: GridWorld, runs: Mapping[str, Trace | None]) -> None:
-    """Add the recording of a world to the file."""
+def write(folder: ResultFolder, name: str, world: GridWorld, walks: Mapping[str, Walks]) -> None:
+    """Add the first run of each method in a world to the file."""
     pairs_fit = np.uint16 if 4 * world.cells <= 2**16 else np.uint32
     arrays = {f"{name}_map": np.array(draw_map(world)), f"{name}_reachable": np.array(world.reachable_cells())}
-    for method, trace in runs.items():
-        if trace is not None:
+    for method, one in walks.items():
+        if (trace := one.first) is not None:
             arrays[f"{name}_{method}_pairs"] = trace.pairs[:MAX_STEPS].astype(pairs_fit)
             arrays[f"{name}_{method}_advantage"] = trace.advantage[:MAX_STEPS]
     folder.add_arrays(RECORDING, arrays)
@@ -51,17 +52,15 @@ def read(path: Path) -> dict[str, Recording]:
         name, _, what = key.rpartition("_")
         if what == "map":
             try:
-                found[name] = Recording(str(arrays[key]), int(arrays[f"{name}_reachable"]), _traces(arrays, f"{name}_"))
+                traces = {
+                    method: Trace(arrays[f"{name}_{method}_pairs"], arrays[f"{name}_{method}_advantage"])
+                    for method in METHODS
+                    if f"{name}_{method}_pairs" in arrays
+                }
+                found[name] = Recording(str(arrays[key]), int(arrays[f"{name}_reachable"]), traces)
             except (KeyError, TypeError, ValueError):
                 raise UserError(f"{path / RECORDING} is damaged: reproduce the result with --overwrite") from None
     return found
-
-
-def _traces(arrays: Mapping[str, np.ndarray], prefix: str) -> dict[str, Trace]:
-    recorded = [method for method in METHODS if f"{prefix}{method}_pairs" in arrays]
-    return {
-        method: Trace(arrays[f"{prefix}{method}_pairs"], arrays[f"{prefix}{method}_advantage"]) for method in recorded
-    }
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray]:

@@ -96,7 +96,6 @@ def points_for(groups: Sequence["Group"]) -> int:
 
 
 def columns(table: np.ndarray, names: Sequence[str], bucket: int) -> Data:
-    """Average metrics over buckets of updates."""
     updates = len(table)
     if not updates:
         return {"steps": [], "metrics": [], "values": packed(np.empty(0))}
@@ -159,7 +158,6 @@ class Group:
 
 
 def grouped(runs: Sequence[Watched], pooled: bool) -> list[Group]:
-    """Group runs by environment and settings."""
     configs = [run.config for run in runs if run.config is not None]
     by_name: dict[tuple[str, str, str], list[int]] = {}
     for number, (environment, label) in enumerate(named(configs)):
@@ -185,7 +183,6 @@ def grouped(runs: Sequence[Watched], pooled: bool) -> list[Group]:
 
 
 def curve(group: Group, key: str, names: Sequence[str], table: np.ndarray, place: Place, bucket: int) -> Data:
-    """A curve as the page reads it."""
     return {
         "key": key,
         "environment": group.environment,

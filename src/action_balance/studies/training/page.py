@@ -36,7 +36,6 @@ TITLES = {"episode": "The first episode with sampled actions, of the first seed"
 
 
 def runs_page(runs: Sequence[Watched], link: Link, served: bool, live: bool = False) -> str:
-    """The page of training runs."""
     begun = [run for run in runs if run.config is not None]
     groups = view_data.grouped(begun, pooled=not live)
     points = view_data.POINTS if live else view_data.points_for(groups)  # what is new comes in buckets of all points
@@ -85,7 +84,6 @@ def scores_fragment(runs: Sequence[Watched]) -> str:
 
 
 def _worlds(groups: Sequence[Group], scores: Sequence[Score]) -> dict[str, Data]:
-    """The scores of each environment."""
     by_name: dict[str, list[Score]] = {}
     for group, one in zip(groups, scores, strict=True):
         by_name.setdefault(group.environment, []).append(one)
@@ -124,7 +122,6 @@ def media(run: Path) -> list[Path]:
 
 
 def _medium(path: Path, source: str | None) -> Data:
-    """A picture or film, with a title."""
     title = TITLES.get(path.stem, path.stem.replace("_", " ").capitalize())
     return {"file": path.name, "title": title, "source": source, "is_film": mime_type(path).startswith("video/")}
 

@@ -44,7 +44,6 @@ class Score:
 
 
 def score(group: Group, names: Sequence[str], table: np.ndarray) -> Score:
-    """The score of a group."""
 
     def column(name: str) -> np.ndarray:
         return table[..., names.index(name)].T  # (S, U)
@@ -74,7 +73,6 @@ def score(group: Group, names: Sequence[str], table: np.ndarray) -> Score:
 
 
 def read_scores(groups: Sequence[Group]) -> list[Score]:
-    """The scores of groups, from their files."""
     names = (*KEYS, *SCORED)
     return [score(group, names, read_table(group.runs, names)[0]) for group in groups]
 
@@ -102,7 +100,6 @@ def _timing(group: Group) -> tuple[float, float]:
 
 
 def compared(scores: Sequence[Score]) -> Data:
-    """The scores of an environment as the page shows them, with what they prove."""
     known = sorted((one for one in scores if len(one.final)), key=lambda one: -one.mean)
     estimates = [statistics.bootstrap_mean(one.final) for one in known]
     widths = [high - low for low, high in (one.spread_ends for one in estimates)]
@@ -125,16 +122,8 @@ def compared(scores: Sequence[Score]) -> Data:
 
 
 def _row(one: Score, final: Data | None) -> Data:
-    return {
-        "label": one.label,
-        "method": one.method,
-        "seeds": one.seeds,
-        "steps": one.steps,
-        "known": len(one.final),
-        "final": final,
-        "best": statistics.number(one.best if math.isfinite(one.best) else math.nan),
-        "states": statistics.number(one.states),
-        "cells": one.cells,
-        "seconds": statistics.number(one.seconds),
-        "rate": statistics.number(one.rate),
-    }
+    best = one.best if math.isfinite(one.best) else math.nan
+    plain = {name: getattr(one, name) for name in ("label", "method", "seeds", "steps", "cells")}
+    numbers = {"best": best, "states": one.states, "seconds": one.seconds, "rate": one.rate}
+    known = {name: statistics.number(value) for name, value in numbers.items()}
+    return {**plain, "known": len(one.final), "final": final, **known}

@@ -13,6 +13,7 @@ from action_balance.files import Data, write_atomically
 from action_balance.reading import entries, is_folder
 from action_balance.runs import RunFolder
 from action_balance.studies import registry
+from action_balance.studies.checks import check_once
 from action_balance.studies.records import RUNS
 from action_balance.studies.training import maps as view_maps
 from action_balance.studies.training.data import Watched
@@ -35,7 +36,6 @@ class PageView:
 def view(
     paths: Sequence[Path], save: Path | None, live: bool, port: int, opens: bool, trust: bool, console: Console
 ) -> None:
-    """Show results or runs."""
     if save is not None and live:
         raise UserError("a saved page cannot follow a live run: leave out --save or --live")
     if save is not None and opens:
@@ -68,7 +68,7 @@ def chosen(paths: Sequence[Path], live: bool, trust: bool = False) -> PageView:
         for path in paths:
             _check_reported(path)
             Watched.open(path, trust=trust)
-        _check_once(paths)
+        check_once(paths)
     return _of_runs(paths, live, trust)
 
 
@@ -77,13 +77,6 @@ def _check_reported(path: Path) -> None:
     if is_folder(path / RUNS) and not RunFolder.holds_run(path):
         command = f"action-balance reproduce STUDY --report-only --out {shlex.quote(str(path))}"
         raise UserError(f"{path} has the runs of a study, but no report: write it with {command}")
-
-
-def _check_once(paths: Sequence[Path]) -> None:
-    real = [path.resolve() for path in paths]
-    for number, path in enumerate(real):
-        if path in real[:number]:
-            raise UserError(f"{paths[real.index(path)]} and {paths[number]} are the same run: give it only once")
 
 
 def _of_runs(paths: Sequence[Path], live: bool, trust: bool) -> PageView:
