@@ -42,6 +42,7 @@ from action_balance.studies.run_job import (
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import training_line
 from action_balance.terminal.training import command_line, training_progress
+from action_balance.web.format import as_float
 from action_balance.web.render import as_bytes
 
 #: Seconds between two reports while runs are trained.
@@ -59,6 +60,11 @@ class StudySettings(Protocol):
 Table = tuple[Sequence[str], Iterable[Sequence[object]]]
 
 
+def fields_of(estimate: Data | None) -> list[float]:
+    """An estimate as three fields of a table; nan, which becomes an empty field, where unknown."""
+    return [round(as_float((estimate or {}).get(key)), 6) for key in ("value", "low", "high")]
+
+
 @dataclass(frozen=True)
 class Findings:
     """What a study makes of its runs."""
@@ -73,25 +79,17 @@ class Findings:
 class Study:
     """A study of training runs."""
 
-    kind: str
-    """The command, such as ``reproduce atari``."""
-    record: type[RunRecord]
-    """What is read of a run."""
-    belongs: Callable[[str, TrainConfig], bool]
-    """Whether a run is one of the study, given its name and settings."""
+    kind: str  # the command, such as reproduce atari
+    record: type[RunRecord]  # what is read of a run
+    belongs: Callable[[str, TrainConfig], bool]  # whether a run is one of the study, given its name and settings
     analyse: Callable[[Any, Sequence[Any], Sequence[str], Data | None], Findings]
     """Makes the findings of the settings, the runs, what was left out, and, where only a report is written, the summary
     of the one before; a `UserError` if there is nothing to report yet."""
-    page: Callable[[Path, Data], str]
-    """Makes the page of a folder and its summary."""
-    conclude: Callable[[Data, Console], None]
-    """Prints the verdict of a summary."""
-    unfinished: bool = False
-    """Whether runs that are not finished are reported, too."""
-    compact: bool = False
-    """Whether only the record of a finished run is kept; see `RunRecord.keep`."""
-    measure: Measure = no_measure
-    """Measures runs while they are trained."""
+    page: Callable[[Path, Data], str]  # makes the page of a folder and its summary
+    conclude: Callable[[Data, Console], None]  # prints the verdict of a summary
+    unfinished: bool = False  # whether runs that are not finished are reported, too
+    compact: bool = False  # whether only the record of a finished run is kept; see `RunRecord.keep`
+    measure: Measure = no_measure  # measures runs while they are trained
     after: Callable[[Any], After | None] = lambda _: None
     """What the settings want to be done with finished runs, such as to evaluate them."""
 

@@ -11,7 +11,7 @@ from sweeps import EPOCHS, RATE, SPACE, settings, write_run
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.studies.compare.run import compare_runs
-from action_balance.studies.sweep.folder import final_runs
+from action_balance.studies.sweep.trials import final_runs
 
 
 def sweep(folder: Path, *names: str) -> Path:

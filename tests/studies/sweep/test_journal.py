@@ -9,7 +9,6 @@ from sweeps import EPOCHS, RATE, SPACE, settings
 
 from action_balance.studies.sweep import journal as module
 from action_balance.studies.sweep.journal import Journal, mend, propose
-from action_balance.studies.sweep.scores import Measured
 from action_balance.studies.sweep.space import Choice, Range, Space
 
 SMALL = Space((Choice("a", (1, 2)), Choice("b", ("x", "y", None))))
@@ -35,8 +34,8 @@ def begun(path: Path, trials: int, early_stopping: bool = True) -> Journal:
     return book
 
 
-def measured(score: float, updates: int = 2) -> Measured:
-    return Measured(score, updates, 2.0 * updates)
+def measured(score: float, updates: int = 2) -> tuple[float, int, float]:
+    return score, updates, 2.0 * updates
 
 
 def test_the_same_seed_proposes_the_same_values_in_range_and_with_few_digits() -> None:
@@ -73,30 +72,30 @@ def test_scores_guide_the_search() -> None:
 def test_a_trial_continues_if_it_is_among_the_best_third_of_those_that_have_come_as_far(tmp_path: Path) -> None:
     book = begun(tmp_path, 7)
     scores = (0.5, 0.4, 0.9, 0.63, 0.9, 0.8, 0.7)
-    stopped = [book.stops_early(number, 1, measured(score)) for number, score in enumerate(scores)]
+    stopped = [book.stops_early(number, 1, *measured(score)) for number, score in enumerate(scores)]
     # Of up to five trials, one continues; of six or seven, two do, and an equal score is as good.
     assert stopped == [False, True, False, True, False, True, True]
-    assert not book.stops_early(0, 3, measured(0.1))  # the first to come that far
-    assert book.stops_early(2, 3, measured(0.05))
+    assert not book.stops_early(0, 3, *measured(0.1))  # the first to come that far
+    assert book.stops_early(2, 3, *measured(0.05))
     assert [one.status for one in book.trials(settings())].count("stopped early") == 5
 
 
 def test_equal_scores_continue_and_a_score_that_is_reported_again_after_a_crash_counts_once(tmp_path: Path) -> None:
     book = begun(tmp_path, 5)
-    assert not any(book.stops_early(number, 1, measured(0.0)) for number in (0, 1, 1, 2, 3, 4, 4))
+    assert not any(book.stops_early(number, 1, *measured(0.0)) for number in (0, 1, 1, 2, 3, 4, 4))
     assert [one.score for one in book.trials(settings())] == [0.0] * 5
 
 
 def test_without_early_stopping_all_trials_continue(tmp_path: Path) -> None:
     book = begun(tmp_path, 2, early_stopping=False)
-    assert not any(book.stops_early(number, 1, measured(-number)) for number in range(2))
+    assert not any(book.stops_early(number, 1, *measured(-number)) for number in range(2))
 
 
 def test_another_process_reads_what_one_has_written(tmp_path: Path) -> None:
     book, other = begun(tmp_path, 3), Journal(tmp_path / "journal.jsonl", True)
     other.add(SPACE, {RATE: 0.01, EPOCHS: 4}, invalid="9 does not divide 10")
-    other.stops_early(0, 1, measured(0.5))
-    other.finish(0, measured(0.75, 18))
+    other.stops_early(0, 1, *measured(0.5))
+    other.finish(0, *measured(0.75, 18))
     other.fail(1, "not a number")
     other.fail(1, "again, by a process that was slow")
     found = book.trials(settings())

@@ -11,9 +11,8 @@ from sweeps import write_run
 from action_balance.cli.main import parse
 from action_balance.cli.sweep import Sweep
 from action_balance.runs import ResultFolder, RunFolder
-from action_balance.studies.sweep.final import Final
 from action_balance.studies.sweep.journal import propose
-from action_balance.studies.sweep.trials import Trial
+from action_balance.studies.sweep.trials import Final, Trial
 
 RATE = "ppo.learning_rate"
 #: 18 updates of 32 steps.

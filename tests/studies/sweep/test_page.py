@@ -13,9 +13,8 @@ from sweeps import EPOCHS, RATE, SPACE, settings, trial
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.studies import registry
-from action_balance.studies.sweep.final import Final
-from action_balance.studies.sweep.page import sweep_page
-from action_balance.studies.sweep.trials import Trial
+from action_balance.studies.sweep.page import result_page
+from action_balance.studies.sweep.trials import Final, Trial
 from action_balance.studies.training.view import chosen
 
 TRIALS = (
@@ -58,7 +57,7 @@ def write(folder: Path, found: Data) -> Path:
 
 
 def test_the_page_judges_the_search_by_fresh_seeds() -> None:
-    text = text_of(sweep_page(summary()))
+    text = text_of(result_page(Path(), summary()))
     assert "Trial 3" in text
     assert "0.600" in text  # the mean of the fresh seeds
     assert "better, significant" in text
@@ -68,7 +67,7 @@ def test_the_page_judges_the_search_by_fresh_seeds() -> None:
 
 
 def test_the_page_has_all_trials_with_their_status() -> None:
-    text = text_of(sweep_page(summary()))
+    text = text_of(result_page(Path(), summary()))
     assert "2 finished, 1 stopped early, 1 invalid." in text
     assert "Trial 2, invalid: 3 minibatches do not divide 8 environments." in text
     assert "0.002346" in text
@@ -77,25 +76,25 @@ def test_the_page_has_all_trials_with_their_status() -> None:
 
 @pytest.mark.parametrize("trials", [(), TRIALS[2:3], (trial(0, status="running", part=0),)])
 def test_a_sweep_without_scores_has_a_page(trials: tuple[Trial, ...]) -> None:
-    page = sweep_page(summary(trials, ()))
+    page = result_page(Path(), summary(trials, ()))
     assert "no best settings" in page
     assert "<svg" not in page
 
 
 def test_fresh_seeds_that_are_not_trained_yet_are_announced() -> None:
     unfinished = (FINALS[0], Final("trial-0003", TRIALS[3].values, 3, 0.75))
-    assert "1 of these 2 runs is not finished" in text_of(sweep_page(summary(finals=unfinished)))
+    assert "1 of these 2 runs is not finished" in text_of(result_page(Path(), summary(finals=unfinished)))
 
 
 def test_names_and_reasons_are_text() -> None:
-    page = sweep_page(summary((trial(0, status="failed", reason="<script>alert(1)</script>"),), ()))
+    page = result_page(Path(), summary((trial(0, status="failed", reason="<script>alert(1)</script>"),), ()))
     assert "<script>alert" not in page
     assert "&lt;script&gt;alert" in page
 
 
 def test_view_finds_the_page(tmp_path: Path) -> None:
     folder = write(tmp_path / "sweep", summary())
-    assert chosen([folder], live=False).page(lambda *_: None, False) == sweep_page(summary())
+    assert chosen([folder], live=False).page(lambda *_: None, False) == result_page(Path(), summary())
 
 
 @pytest.mark.parametrize("key", ["settings", "ours", "planned"])
@@ -109,7 +108,7 @@ def test_a_damaged_summary_is_one_line(tmp_path: Path, key: str) -> None:
 
 def test_the_page_works_in_a_browser(tmp_path: Path, browser: Browser) -> None:
     path = tmp_path / "report.html"
-    path.write_text(sweep_page(summary()))
+    path.write_text(result_page(Path(), summary()))
     check_page(browser, path)
     with shown(browser, path.as_uri()) as found:
         lines = found.page.locator(".parallel .trial")

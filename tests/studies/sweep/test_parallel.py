@@ -25,12 +25,12 @@ def test_a_line_crosses_each_axis_at_its_value() -> None:
     ]
     drawing = draw(trials, SPACE, "episode_return")
     assert drawing is not None
-    found = {one.number: heights(one.path) for one in drawing.trials}
+    found = {one["number"]: heights(one["path"]) for one in drawing["trials"]}
     assert [found[number][0] for number in range(3)] == pytest.approx([MIDDLE, TOP, BOTTOM])  # logarithmic
     assert [found[number][2] for number in range(3)] == pytest.approx([BOTTOM, TOP, MIDDLE])
     assert [found[number][1] > MIDDLE for number in range(3)] == [True, False, False]  # 4 is above 2
-    assert [axis.title for axis in drawing.axes] == ["learning_rate", "epochs", "episode_return"]
-    assert drawing.axes[0].x < drawing.axes[1].x < drawing.axes[2].x < drawing.width
+    assert [axis["title"] for axis in drawing["axes"]] == ["learning_rate", "epochs", "episode_return"]
+    assert drawing["axes"][0]["x"] < drawing["axes"][1]["x"] < drawing["axes"][2]["x"] < drawing["width"]
 
 
 def test_colours_follow_the_order_of_scores_and_the_best_is_on_top() -> None:
@@ -43,19 +43,19 @@ def test_colours_follow_the_order_of_scores_and_the_best_is_on_top() -> None:
     ]
     drawing = draw(trials, SPACE, "episode_return")
     assert drawing is not None
-    assert [(one.number, one.level, one.best, one.stopped) for one in drawing.trials] == [
+    assert [(one["number"], one["level"], one["best"], one["stopped"]) for one in drawing["trials"]] == [
         (2, 0, False, True),
         (0, 50, False, False),
         (1, 100, True, False),
     ]
-    assert drawing.trials[-1].text == "Trial 1: 100 with learning_rate 0.002, epochs 2"
-    assert drawing.trials[0].text.endswith("stopped early after 6 updates")
+    assert drawing["trials"][-1]["text"] == "Trial 1: 100 with learning_rate 0.002, epochs 2"
+    assert drawing["trials"][0]["text"].endswith("stopped early after 6 updates")
 
 
 def test_the_keyboard_reaches_the_best_trials() -> None:
     drawing = draw([trial(number, float(number)) for number in range(15)], SPACE, "episode_return")
     assert drawing is not None
-    assert [one.number for one in drawing.trials if one.reached] == list(range(5, 15))
+    assert [one["number"] for one in drawing["trials"] if one["reached"]] == list(range(5, 15))
 
 
 def test_nothing_is_drawn_without_a_score() -> None:
@@ -78,15 +78,15 @@ def test_nothing_is_drawn_without_a_score() -> None:
 )
 def test_ticks_are_round_numbers_within_the_range(axis: Range | Choice, labels: list[str]) -> None:
     ticks = parallel._ticks(axis)
-    assert [tick.label for tick in ticks] == labels
-    assert all(TOP <= tick.y <= BOTTOM for tick in ticks)
+    assert [tick["label"] for tick in ticks] == labels
+    assert all(TOP <= tick["y"] <= BOTTOM for tick in ticks)
 
 
 def test_lines_through_the_same_word_are_spread() -> None:
     space = Space((Choice("a", ("x", "y")),))
     drawing = draw([trial(number, 1.0, values={"a": "x"}) for number in range(5)], space, "m")
     assert drawing is not None
-    places = sorted(heights(one.path)[0] for one in drawing.trials)
+    places = sorted(heights(one["path"])[0] for one in drawing["trials"])
     assert min(b - a for a, b in itertools.pairwise(places)) > 1
     assert places[-1] - places[0] < parallel.SPREAD
     assert not any(map(math.isnan, places))

@@ -15,11 +15,10 @@ from action_balance.errors import UserError
 from action_balance.runs import ResultFolder, RunFolder
 from action_balance.studies import run_job
 from action_balance.studies.sweep import run
-from action_balance.studies.sweep.final import Final
 from action_balance.studies.sweep.run import sweep
 from action_balance.studies.sweep.settings import SweepSettings
 from action_balance.studies.sweep.space import Choice, Space
-from action_balance.studies.sweep.trials import Trial
+from action_balance.studies.sweep.trials import Final, Trial
 
 CLUSTER = ClusterConfig(on="ray")
 SMALL = Space((Choice(EPOCHS, (1, 2, 3, 4)),))

@@ -20,12 +20,7 @@ def parsed(*words: str, base: TrainConfig = BASE) -> Space:
 
 def test_values_have_the_type_of_their_setting() -> None:
     words = ("ppo.epochs=2,4", "ppo.clip=0.1,1", "ppo.normalize_returns=true,false", "ppo.entropy_coef=none,0.01")
-    assert [axis.to_data()["values"] for axis in parsed(*words).axes] == [
-        [2, 4],
-        [0.1, 1.0],
-        [True, False],
-        [None, 0.01],
-    ]
+    assert [axis.values for axis in parsed(*words).axes] == [(2, 4), (0.1, 1.0), (True, False), (None, 0.01)]
 
 
 def test_ranges_are_uniform_or_logarithmic_and_whole_where_the_setting_is() -> None:

@@ -1,9 +1,13 @@
 """The training of a trial: it tells its scores, is stopped early, and continues where it was interrupted."""
 
+import math
 import pickle
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from sweeps import BASE as MADE
+from sweeps import settings, write_run
 
 from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
 from action_balance.config.registry import env_config
@@ -13,9 +17,12 @@ from action_balance.errors import UserError
 from action_balance.runs import RunFolder, read_metrics
 from action_balance.studies.run_job import RunJob
 from action_balance.studies.sweep.journal import Journal
-from action_balance.studies.sweep.scores import Measured
+from action_balance.studies.sweep.run import read_scores
 from action_balance.studies.sweep.space import Range, Space
-from action_balance.studies.sweep.training import TrialJob
+from action_balance.studies.sweep.training import TrialJob, measure, seed_scores
+from action_balance.studies.sweep.trials import FINAL, Final
+
+RETURN = "episode_return"
 
 #: Nine updates of 32 steps.
 BASE = TrainConfig(
@@ -70,7 +77,7 @@ def test_a_trial_is_interrupted_continues_and_tells_its_scores(tmp_path: Path) -
 
 def test_a_trial_is_saved_when_it_is_stopped_early(tmp_path: Path) -> None:
     book, late = begun(tmp_path, 2), job(tmp_path, 1)
-    book.stops_early(0, 1, Measured(1e9, 1, 1.0))
+    book.stops_early(0, 1, 1e9, 1, 1.0)
     late.train(no, no)
     late.train(no, no)  # it has ended
     run = RunFolder.open(late.folder)
@@ -80,10 +87,51 @@ def test_a_trial_is_saved_when_it_is_stopped_early(tmp_path: Path) -> None:
 
 def test_a_trial_that_fails_says_why(tmp_path: Path) -> None:
     book, one = begun(tmp_path, 2), job(tmp_path, 1)
-    book.stops_early(0, 1, Measured(1.0, 1, 1.0))
+    book.stops_early(0, 1, 1.0, 1, 1.0)
     one.folder.mkdir(parents=True)
     (one.folder / "metrics.jsonl").write_text("not ours")
     with pytest.raises(UserError, match=r"metrics\.jsonl"):
         one.train(no, no)
     assert book.frozen()[1].state.name == "FAIL"
     assert "metrics.jsonl" in book.frozen()[1].user_attrs["about"]["reason"]
+
+
+def test_scores_are_read_from_finished_runs_only(tmp_path: Path) -> None:
+    plan = settings(final_seeds=2)
+    final = Final("baseline", {}, scores=(9.0,))
+    assert read_scores(final, plan, tmp_path).scores == ()
+    write_run(tmp_path / FINAL / "baseline", plan.fresh, [[1.0] * 18, [3.0] * 18], "interrupted")
+    assert read_scores(final, plan, tmp_path).scores == ()
+    write_run(tmp_path / FINAL / "trial-0001", plan.fresh, [[1.0] * 18, [3.0] * 18])
+    assert read_scores(replace(final, name="trial-0001"), plan, tmp_path).scores == (1.0, 3.0)
+
+
+def test_the_score_of_a_seed_is_the_mean_of_the_last_tenth_of_its_updates(tmp_path: Path) -> None:
+    write_run(tmp_path, MADE, [[float(update) for update in range(18)], [4.0] * 18])
+    scores, updates = seed_scores(tmp_path, MADE, RETURN)
+    assert (scores.tolist(), updates) == ([17.0, 4.0], 18)  # a tenth of 18 updates is one
+    assert measure(tmp_path, MADE, RETURN) == pytest.approx((10.5, 18, 18 * 2 * 1000 / 500))
+
+
+def test_updates_in_which_no_episode_ended_keep_the_return_before(tmp_path: Path) -> None:
+    write_run(tmp_path, MADE, [[1.0, math.nan], [math.nan, math.nan]], "interrupted")
+    assert seed_scores(tmp_path, MADE, RETURN)[0][0] == 1.0
+    assert math.isnan(measure(tmp_path, MADE, RETURN)[0])  # the second seed has none
+
+
+def test_a_run_without_rows_has_no_score(tmp_path: Path) -> None:
+    score, *rest = measure(tmp_path, MADE, RETURN)
+    assert (math.isnan(score), rest) == (True, [0, 0.0])
+
+
+def test_a_metric_that_the_run_does_not_have_is_an_error(tmp_path: Path) -> None:
+    write_run(tmp_path, MADE, [[1.0], [3.0]])
+    with pytest.raises(UserError, match="unknown metric 'episode_retur'"):
+        measure(tmp_path, MADE, "episode_retur")
+    with pytest.raises(UserError, match="more than one value"):
+        measure(tmp_path, MADE, "occupied")
+
+
+def test_rows_of_other_seeds_are_ignored(tmp_path: Path) -> None:
+    write_run(tmp_path, MADE, [[1.0], [3.0]])
+    assert seed_scores(tmp_path, replace(MADE, seed=4, seeds=1), RETURN)[0].tolist() == [3.0]

@@ -2,11 +2,12 @@
 
 import math
 
-import pytest
-from sweeps import SPACE, trial
+import numpy as np
+from sweeps import BASE, EPOCHS, RATE, SPACE, settings, trial
 
 from action_balance.runs.results import to_csv
-from action_balance.studies.sweep.trials import Trial, best, columns, ranked, rows
+from action_balance.studies.statistics import difference
+from action_balance.studies.sweep.trials import Final, Trial, best, choose_finals, columns, ranked, rows
 
 
 def test_finished_trials_are_ranked_by_their_score_and_others_by_how_far_they_came() -> None:
@@ -41,12 +42,45 @@ def test_the_table_has_every_trial_with_its_values_and_rank() -> None:
     ]
 
 
-@pytest.mark.parametrize(
-    "change",
-    [{"number": "../../x"}, {"number": True}, {"status": "inf"}, {"values": []}, {"seconds": "x"}, {"more": 1}],
-)
-def test_a_trial_survives_its_file_and_one_that_nobody_has_stored_is_refused(change: dict[str, object]) -> None:
+def test_a_trial_survives_its_file() -> None:
     stored = trial(3, 0.5, "stopped early", part=1, reason="x")
     assert Trial.from_data(stored.to_data()) == stored
-    with pytest.raises((ValueError, TypeError)):
-        Trial.from_data(stored.to_data() | change)
+
+
+def test_the_best_finished_trials_are_chosen_beside_no_change() -> None:
+    trials = [trial(0, 0.5), trial(1, 0.9, "stopped early", part=2), trial(2, 0.7), trial(3, 0.6)]
+    finals = choose_finals(settings(finalists=2), trials)
+    assert [(one.name, one.trial, one.search_score) for one in finals[1:]] == [
+        ("trial-0002", 2, 0.7),
+        ("trial-0003", 3, 0.6),
+    ]
+    assert (finals[0].name, finals[0].trial, finals[0].values) == ("baseline", None, {})
+
+
+def test_a_trial_without_any_change_is_not_trained_twice() -> None:
+    ppo = BASE.agent.ppo
+    same = trial(1, 0.9, values={RATE: ppo.learning_rate, EPOCHS: ppo.epochs})
+    finals = choose_finals(settings(finalists=2), [trial(0, 0.5), same])
+    assert [(one.name, one.trial) for one in finals] == [("baseline", 1), ("trial-0000", 0)]
+    assert finals[0].search_score == 0.9
+
+
+def test_means_and_differences_are_those_of_the_fresh_seeds() -> None:
+    base, other = Final("baseline", {}, scores=(1.0, 2.0, 3.0, 4.0, 5.0)), Final("trial-0000", {}, 0, 9.0, (5.0,) * 5)
+    assert base.mean.value == 3.0
+    expected = difference(np.array(other.scores), np.array(base.scores))
+    assert other.more_than(base) == expected
+    assert expected.value == 2.0
+    assert expected.low > 0
+
+
+def test_without_all_scores_there_is_no_mean() -> None:
+    unknown = Final("baseline", {}, scores=(1.0, math.nan))
+    assert math.isnan(unknown.mean.value)
+    assert math.isnan(unknown.more_than(Final("x", {}, scores=(1.0,))).value)
+
+
+def test_a_final_survives_its_file() -> None:
+    final = Final("trial-0000", {RATE: 0.002, EPOCHS: 4}, 0, 0.5, (1.0, 2.0))
+    assert Final.from_data(final.to_data()) == final
+    assert {*final.values} == {*SPACE.names}

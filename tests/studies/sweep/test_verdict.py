@@ -2,8 +2,8 @@
 
 from sweeps import EPOCHS, RATE, SPACE
 
-from action_balance.studies.sweep.final import Final
 from action_balance.studies.sweep.space import Choice, Space
+from action_balance.studies.sweep.trials import Final
 from action_balance.studies.sweep.verdict import chosen, sentences, short_names, values_text
 
 BASE = Final("baseline", {}, scores=(1.0, 1.1, 0.9, 1.0, 1.0))

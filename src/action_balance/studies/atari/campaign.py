@@ -5,8 +5,8 @@
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
-from typing import Any, TypeVar
+from dataclasses import Field, asdict, fields, replace
+from typing import Any, ClassVar, Protocol
 
 from matplotlib.figure import Figure
 
@@ -14,13 +14,21 @@ from action_balance.envs.atari.games import SKIP, title
 from action_balance.errors import UserError, flag
 from action_balance.files import Data
 from action_balance.studies.atari.records import RECENT, AtariRecord, common_settings
-from action_balance.studies.atari.training import PRESET, CampaignSettings
+from action_balance.studies.atari.training import PRESET, AtariTraining
 from action_balance.studies.paper import TABLE_2_RUNS
-from action_balance.studies.runner import Findings, Table
+from action_balance.studies.runner import Findings, StudySettings, Table
 from action_balance.studies.settings_text import command_line, flat, plain
 from action_balance.studies.statistics import number, rounded
 
-Settings = TypeVar("Settings", bound=CampaignSettings)
+
+class Settings(StudySettings, Protocol):
+    """A dataclass whose fields, but for `OTHERS`, choose the runs."""
+
+    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
+
+    @property
+    def training(self) -> AtariTraining: ...
+
 
 #: The settings of a study that have several names, and those that do not choose its runs.
 NAMED, OTHERS = ("games", "methods"), ("training", "evaluate")
@@ -31,7 +39,7 @@ UNUSED = ("net",)
 
 def findings(
     kind: str,
-    settings: CampaignSettings,
+    settings: Settings,
     before: Data | None,
     groups: Sequence[Sequence[AtariRecord]],
     notes: Sequence[str],
@@ -178,7 +186,7 @@ def planned(settings: Settings, before: Data, records: Sequence[AtariRecord]) ->
     return settings
 
 
-def _existing(records: Sequence[AtariRecord], defaults: CampaignSettings) -> Data:
+def _existing(records: Sequence[AtariRecord], defaults: Settings) -> Data:
     """The settings that the existing runs amount to, with games and methods in the order of the defaults."""
     seeds = [record.config.seed for record in records]
     found: Data = {"seed": min(seeds), "seeds": max(seeds) - min(seeds) + 1}
@@ -188,13 +196,13 @@ def _existing(records: Sequence[AtariRecord], defaults: CampaignSettings) -> Dat
     return found
 
 
-def requested(settings: CampaignSettings) -> Data:
+def requested(settings: Settings) -> Data:
     """The settings of a study that choose its runs, and the names of these, for ``summary.json``."""
     data = {key: value for key, value in asdict(settings).items() if key not in OTHERS}
     return {**data, "runs": list(settings.plan())}
 
 
-def command(name: str, settings: CampaignSettings, records: Sequence[AtariRecord]) -> Data:
+def command(name: str, settings: Settings, records: Sequence[AtariRecord]) -> Data:
     """For ``summary.json``: the command that continues a study, and the runs that it could not train.
 
     Where there are such runs, it is the command that only writes the report.

@@ -1,7 +1,6 @@
 """How the agents of studies on Atari are trained, and what the settings of such a study have in common."""
 
-from dataclasses import Field, dataclass, replace
-from typing import Any, ClassVar, Protocol
+from dataclasses import dataclass, replace
 
 from action_balance.config.agent import AgentConfig, Precision
 from action_balance.config.presets import PRESETS
@@ -86,16 +85,3 @@ class AtariTraining:
 
     def run(self, game: str, method: str, seed: int, normalize: Normalization = "l2") -> TrainConfig:
         return TrainConfig(AtariConfig(f"{PREFIX}{game}"), self.agent(method, normalize), seed)
-
-
-class CampaignSettings(Protocol):
-    """Settings of a study of many Atari runs: a dataclass whose fields, except `training`, choose the runs."""
-
-    __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
-
-    @property
-    def training(self) -> AtariTraining:
-        """How each agent is trained."""
-
-    def plan(self) -> dict[str, TrainConfig]:
-        """The runs by name, in the order in which they are trained."""

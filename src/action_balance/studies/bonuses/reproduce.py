@@ -11,10 +11,10 @@ from action_balance.studies.bonuses import KIND, analysis, figures, findings, pa
 from action_balance.studies.bonuses.records import BonusRecord, comparing
 from action_balance.studies.bonuses.settings import BASE, EXACT, WORLDS, BonusesSettings, Condition
 from action_balance.studies.records import made_by
-from action_balance.studies.runner import Findings, Study
+from action_balance.studies.runner import Findings, Study, fields_of
 from action_balance.studies.settings_text import plain
 from action_balance.terminal.console import say
-from action_balance.web.format import listed
+from action_balance.web.format import as_float, listed
 
 
 def _belongs(name: str, config: TrainConfig) -> bool:
@@ -66,9 +66,17 @@ WORTH_COLUMNS = (
 def _worth_rows(ours: Data) -> Iterator[Sequence[object]]:
     for world, about in ours["worth"].items():
         for name, one in about["setups"].items():
-            sooner, than_exact, states = (_parts(one[key]) for key in ("sooner", "sooner_than_exact", "states"))
+            sooner, than_exact, states = (fields_of(one[key]) for key in ("sooner", "sooner_than_exact", "states"))
             ends = (*sooner, one["exact"], *than_exact, *states)
-            yield world, name, one["found"], one["solved"], about["agents"], *ends, *_known(one["kl"], one["coef"])
+            yield (
+                world,
+                name,
+                one["found"],
+                one["solved"],
+                about["agents"],
+                *ends,
+                *(round(as_float(one[key]), 6) for key in ("kl", "coef")),
+            )
 
 
 COUNTING_COLUMNS = (
@@ -90,17 +98,8 @@ def _counting_rows(ours: Data) -> Iterator[Sequence[object]]:
         for kind, bonuses in kinds.items():
             for name, one in bonuses.items():
                 for place, steps in enumerate(one["steps"]):
-                    within = _parts(one["within"][place])[0] if one["within"] else ""
-                    yield world, kind, name, steps, *_parts(one["rank"][place]), within, one["orders"], one["counts"]
-
-
-def _parts(estimate: Data | None) -> list[object]:
-    """An estimate as three fields of a table, empty where unknown."""
-    return [""] * 3 if estimate is None else _known(*(estimate[key] for key in ("value", "low", "high")))
-
-
-def _known(*values: float | str | None) -> list[object]:
-    return ["" if value is None else round(float(value), 6) for value in values]
+                    within = fields_of(one["within"][place])[0] if one["within"] else ""
+                    yield world, kind, name, steps, *fields_of(one["rank"][place]), within, one["orders"], one["counts"]
 
 
 def _chosen(one: Data) -> str:

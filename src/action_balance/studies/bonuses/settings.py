@@ -59,14 +59,10 @@ class StudyWorld:
 
     title: str
     env: EnvConfig
-    steps: int = 120_000
-    """Environment steps of each agent in the full study."""
-    envs: int = 8
-    """Environments of each agent."""
-    has_treasure: bool = True
-    """Whether there is a reward."""
-    short: str = ""
-    """Its title in narrow places (default: the title)."""
+    steps: int = 120_000  # environment steps of each agent in the full study
+    envs: int = 8  # environments of each agent
+    has_treasure: bool = True  # whether there is a reward
+    short: str = ""  # its title in narrow places (default: the title)
 
     @property
     def brief(self) -> str:
@@ -100,15 +96,11 @@ class Scale:
     """What the study trains by default."""
 
     seeds: int
-    steps: int | None
-    """Environment steps of each agent; None for those of each world."""
+    steps: int | None  # environment steps of each agent; None for those of each world
     worlds: tuple[str, ...]
-    balanced: tuple[str, ...]
-    """The worlds in which action bonuses are compared."""
-    matrix: tuple[str, ...]
-    """Next-state bonuses of the matrix."""
-    constant: tuple[str, ...] = ()
-    """The worlds in which an adaptive c is compared with a constant one."""
+    balanced: tuple[str, ...]  # the worlds in which action bonuses are compared
+    matrix: tuple[str, ...]  # next-state bonuses of the matrix
+    constant: tuple[str, ...] = ()  # the worlds in which an adaptive c is compared with a constant one
 
 
 SCALES: dict[str, Scale] = {
@@ -124,8 +116,7 @@ SCALES: dict[str, Scale] = {
 class Setup:
     """How an agent explores."""
 
-    intrinsic: str = NONE
-    """Its next-state bonus."""
+    intrinsic: str = NONE  # its next-state bonus
     action: str = NONE
     """Its action bonus, one of `CONSTANT`, or how it chooses actions without one: one of `BASELINES`, or `RANDOM`."""
 

@@ -11,7 +11,7 @@ from action_balance.runs.results import ResultFolder
 from action_balance.studies import statistics
 from action_balance.studies.compare import KIND, analysis, screen
 from action_balance.studies.compare.analysis import UNKNOWN, Comparison
-from action_balance.studies.sweep.folder import final_runs, sweep_metric
+from action_balance.studies.sweep.trials import final_runs, sweep_metric
 from action_balance.terminal.console import say
 
 FIGURE, TABLE, CURVES = "comparison", "comparison.csv", "curves.csv"

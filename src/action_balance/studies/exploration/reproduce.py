@@ -10,7 +10,7 @@ from action_balance.studies.exploration import KIND, analysis, figures, page, sc
 from action_balance.studies.exploration.records import TaskRecord
 from action_balance.studies.exploration.settings import METHODS, TASKS, Condition, ExplorationSettings
 from action_balance.studies.records import made_by
-from action_balance.studies.runner import Findings, Study
+from action_balance.studies.runner import Findings, Study, fields_of
 from action_balance.studies.settings_text import plain
 from action_balance.web.format import as_float
 
@@ -73,16 +73,11 @@ BOARD_COLUMNS = (
 
 def _board_rows(ours: Data) -> Iterator[Sequence[object]]:
     for row in ours["ranking"]:
-        parts = {key: _parts(row[key]) for key in ("iqm", "efficiency", "over_base", "over_plain")}
+        parts = {key: fields_of(row[key]) for key in ("iqm", "efficiency", "over_base", "over_plain")}
         yield (
             *(row["rank"], row["method"], *parts["iqm"], round(row["mean"], 6), *parts["efficiency"]),
             *(*parts["over_base"], *parts["over_plain"], round(as_float(row["steps_per_second"]), 1)),
         )
-
-
-def _parts(estimate: Data | None) -> list[object]:
-    """An estimate as three fields of a table; nan, which becomes an empty field, where unknown."""
-    return [round(as_float((estimate or {}).get(key)), 6) for key in ("value", "low", "high")]
 
 
 STUDY = Study(

@@ -10,23 +10,19 @@ import math
 import random
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import optuna
-from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.pruners import NopPruner, SuccessiveHalvingPruner
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileSymlinkLock
 from optuna.trial import TrialState, create_trial
 
 from action_balance.studies.sweep import KIND
-from action_balance.studies.sweep.scores import Measured
 from action_balance.studies.sweep.settings import PARTS, REDUCTION, SweepSettings
 from action_balance.studies.sweep.space import Choice, Space
 from action_balance.studies.sweep.trials import Status, Trial
-
-if TYPE_CHECKING:
-    from optuna.distributions import BaseDistribution
 
 #: Proposals in a row that repeat a trial, after which a combination is drawn at random from those that are left.
 REPEATS = 20
@@ -44,16 +40,14 @@ class Journal:
     """The trials that were begun. One process adds trials, and many say how theirs go."""
 
     def __init__(self, path: Path, early_stopping: bool) -> None:
-        """Open it; it is made if it does not exist."""
         optuna.logging.set_verbosity(optuna.logging.ERROR)
         self._storage = JournalStorage(JournalFileBackend(str(path)))
         pruner = SuccessiveHalvingPruner(min_resource=1, reduction_factor=REDUCTION) if early_stopping else NopPruner()
+        chosen: dict[str, Any] = {"study_name": KIND, "storage": self._storage, "pruner": pruner}
         try:
-            self._study = optuna.load_study(study_name=KIND, storage=self._storage, pruner=pruner)
+            self._study = optuna.load_study(**chosen)
         except KeyError:
-            self._study = optuna.create_study(
-                study_name=KIND, storage=self._storage, pruner=pruner, direction="maximize"
-            )
+            self._study = optuna.create_study(direction="maximize", **chosen)
 
     def frozen(self) -> list[optuna.trial.FrozenTrial]:
         return self._study.get_trials(deepcopy=False)
@@ -69,10 +63,8 @@ class Journal:
         """A new trial; one that is ``invalid`` for a reason has ended."""
         about = {"status": "invalid", "reason": invalid} if invalid else {}
         state = TrialState.FAIL if invalid else TrialState.RUNNING
-        made = create_trial(
-            state=state, params=dict(values), distributions=_distributions(space), user_attrs={ABOUT: about}
-        )
-        self._study.add_trial(made)
+        chosen: dict[str, Any] = {"params": dict(values), "distributions": _distributions(space)}
+        self._study.add_trial(create_trial(state=state, user_attrs={ABOUT: about}, **chosen))
 
     def works(self) -> bool:
         return any(one.intermediate_values or one.state == TrialState.COMPLETE for one in self.frozen())
@@ -80,20 +72,20 @@ class Journal:
     def has_ended(self, number: int) -> bool:
         return self.frozen()[number].state.is_finished()
 
-    def stops_early(self, number: int, part: int, measured: Measured) -> bool:
+    def stops_early(self, number: int, part: int, score: float, updates: int, seconds: float) -> bool:
         """Keep the score of a trial after a part of its training; whether it ends there, because others are better."""
-        self.note(number, updates=measured.updates, seconds=measured.seconds)
+        self.note(number, updates=updates, seconds=seconds)
         trial = self._open(number)
         if part not in self.frozen()[number].intermediate_values:  # as it is in a process that continues a lost one
-            trial.report(measured.score, part)
+            trial.report(score, part)
         if not trial.should_prune():
             return False
         self._study.tell(number, state=TrialState.PRUNED, skip_if_finished=True)
         return True
 
-    def finish(self, number: int, measured: Measured) -> None:
-        self.note(number, updates=measured.updates, seconds=measured.seconds)
-        self._study.tell(number, measured.score, skip_if_finished=True)
+    def finish(self, number: int, score: float, updates: int, seconds: float) -> None:
+        self.note(number, updates=updates, seconds=seconds)
+        self._study.tell(number, score, skip_if_finished=True)
 
     def fail(self, number: int, reason: str) -> None:
         """A trial has failed for good if others work; otherwise it is tried again when the sweep is continued."""
@@ -102,7 +94,6 @@ class Journal:
             self._study.tell(number, state=TrialState.FAIL, skip_if_finished=True)
 
     def note(self, number: int, **about: Any) -> None:
-        """What is known of a trial that has not ended."""
         if self.has_ended(number):
             return
         trial = self._open(number)
@@ -154,7 +145,7 @@ def _trial(found: optuna.trial.FrozenTrial, settings: SweepSettings) -> Trial:
     return Trial.from_data({**data, "steps": data["updates"] * settings.base.agent.steps_per_update})
 
 
-def _distributions(space: Space) -> "dict[str, BaseDistribution]":
+def _distributions(space: Space) -> dict[str, BaseDistribution]:
     found: dict[str, BaseDistribution] = {}
     for axis in space.axes:
         if isinstance(axis, Choice):

@@ -8,20 +8,14 @@ from action_balance.files import Data
 from action_balance.runs.learning_curve import LAST
 from action_balance.studies.statistics import MIN, to_data
 from action_balance.studies.sweep import parallel
-from action_balance.studies.sweep.final import Final
 from action_balance.studies.sweep.settings import BASELINE, PARTS, REDUCTION, RUNGS
 from action_balance.studies.sweep.space import Space, shown
-from action_balance.studies.sweep.trials import STATUSES, Trial, ranked
+from action_balance.studies.sweep.trials import STATUSES, Final, Trial, ranked
 from action_balance.studies.sweep.verdict import chosen, digits, sentences, short_names
 from action_balance.web.render import render
 
 
 def result_page(_folder: Path, summary: Data) -> str:
-    """The page of a sweep in a folder."""
-    return sweep_page(summary)
-
-
-def sweep_page(summary: Data) -> str:
     settings, ours = summary["settings"], summary["ours"]
     space, metric = Space.from_data(settings["space"]), settings["metric"]
     trials = [Trial.from_data(one) for one in ours["trials"]]
@@ -52,9 +46,7 @@ def sweep_page(summary: Data) -> str:
         fewest=MIN,
         last=LAST,
         baseline=BASELINE,
-        bottom=parallel.BOTTOM,
-        top=parallel.TOP,
-        height=parallel.HEIGHT,
+        **parallel.SIZES,
         command=summary["command"],
         versions=summary["versions"],
     )

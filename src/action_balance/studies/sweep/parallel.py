@@ -3,11 +3,12 @@
 Places are in units of the drawing, from its upper left corner.
 """
 
+import bisect
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from action_balance.files import Data
 from action_balance.studies.sweep.space import Axis, Choice, Range, Space, shown
 from action_balance.studies.sweep.trials import Trial, ranked
 from action_balance.studies.sweep.verdict import short_names, values_text
@@ -17,8 +18,8 @@ from action_balance.web.format import MINUS
 SPACING, LEAST_WIDTH = 150.0, 760.0
 #: Where axes begin and end, and the space beside the first and the last.
 TOP, BOTTOM, SIDE = 46.0, 330.0, 84.0
-#: Height of the drawing, with a line of text below the axes.
-HEIGHT = 384.0
+#: What the template places: the ends of the axes, and the height of all, with a line of text below the axes.
+SIZES: Data = {"bottom": BOTTOM, "top": TOP, "height": 384.0}
 #: Part of an axis of words that is free beyond its first and last value.
 FREE = 0.08
 #: Height over which lines are spread that cross an axis of words at the same value.
@@ -29,74 +30,37 @@ TICKS = 4
 REACHED = 10
 
 
-@dataclass(frozen=True)
-class Tick:
-    """A mark at an axis."""
-
-    y: float
-    label: str
-
-
-@dataclass(frozen=True)
-class DrawnAxis:
-    """An axis of the drawing."""
-
-    x: float
-    title: str
-    ticks: tuple[Tick, ...]
-
-
-@dataclass(frozen=True)
-class DrawnTrial:
-    """The line of a trial."""
-
-    number: int
-    path: str  # its places, as an SVG path has them
-    level: int  # the share of the other trials, in percent, whose score is not higher
-    stopped: bool  # early
-    best: bool  # whether no trial is ranked higher
-    reached: bool  # whether the keyboard reaches it
-    text: str  # what it tried, and its score
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """The whole drawing; the trials that are drawn last are on top."""
-
-    width: float
-    axes: tuple[DrawnAxis, ...]
-    trials: tuple[DrawnTrial, ...]
-
-
-def draw(trials: Sequence[Trial], space: Space, metric: str) -> Drawing | None:
+def draw(trials: Sequence[Trial], space: Space, metric: str) -> Data | None:
+    """The axes and the lines of trials, of which the last is on top; None without a trial that has a score."""
     order = ranked(trials)
     if not order:
         return None
     width = max(LEAST_WIDTH, SPACING * len(space.axes) + 2 * SIDE)
     xs = [SIDE + (width - 2 * SIDE) * place / len(space.axes) for place in range(len(space.axes) + 1)]
-    low, high = min(one.score for one in order), max(one.score for one in order)
-    scores = Range("score", *((low, high) if high > low else (low - 0.5, high + 0.5)))
-    axes = [*space.axes, scores]
+    known = sorted(one.score for one in order)
+    low, high = known[0], known[-1]
+    axes = [*space.axes, Range("score", *((low, high) if high > low else (low - 0.5, high + 0.5)))]
     titles = [*short_names(space).values(), metric]
-    drawn = [DrawnAxis(x, title, _ticks(axis)) for x, axis, title in zip(xs, axes, titles, strict=True)]
+    drawn = [{"x": x, "title": title, "ticks": _ticks(axis)} for x, axis, title in zip(xs, axes, titles, strict=True)]
     lines = []
     for place, trial in enumerate(order):
         values = [*(trial.values[name] for name in space.names), trial.score]
         ys = [_y(axis, value) + _aside(axis, trial.number) for axis, value in zip(axes, values, strict=True)]
         stopped = trial.status == "stopped early"
         early = f", stopped early after {trial.updates:,} updates" if stopped else ""
+        others = bisect.bisect(known, trial.score) - 1  # whose score is not higher
         lines.append(
-            DrawnTrial(
-                number=trial.number,
-                path="M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True)),
-                level=_level(trial.score, [one.score for one in order]),
-                stopped=stopped,
-                best=place == 0,
-                reached=place < REACHED,
-                text=f"Trial {trial.number}: {number(trial.score)} with {values_text(trial.values, space)}{early}",
-            )
+            {
+                "number": trial.number,
+                "path": "M" + "L".join(f"{x:.1f},{y:.1f}" for x, y in zip(xs, ys, strict=True)),
+                "level": round(100 * others / max(1, len(known) - 1)),
+                "stopped": stopped,
+                "best": place == 0,
+                "reached": place < REACHED,
+                "text": f"Trial {trial.number}: {number(trial.score)} with {values_text(trial.values, space)}{early}",
+            }
         )
-    return Drawing(width, tuple(drawn), tuple(reversed(lines)))
+    return {"width": width, "axes": drawn, "trials": lines[::-1]}
 
 
 def number(value: float) -> str:
@@ -114,31 +78,21 @@ def _aside(axis: Axis, trial: int) -> float:
     return SPREAD * (trial * (5**0.5 - 1) / 2 % 1 - 0.5) if isinstance(axis, Choice) else 0.0
 
 
-def _level(score: float, scores: Sequence[float]) -> int:
-    return round(100 * (sum(one <= score for one in scores) - 1) / max(1, len(scores) - 1))
-
-
 def _share(axis: Axis, value: Any) -> float:
     """Where a value lies on its axis, from 0 at the bottom to 1 at the top."""
-    if isinstance(axis, Choice):
-        ordered = _ordered(axis)
+    if isinstance(axis, Choice):  # numbers by size, words from top to bottom as they were given
+        numbers = all(isinstance(one, (int, float)) and not isinstance(one, bool) for one in axis.values)
+        ordered = sorted(axis.values) if numbers else axis.values[::-1]
         return FREE + (1 - 2 * FREE) * ordered.index(value) / max(1, len(ordered) - 1)
     low, high, at = (math.log(one) if axis.log else one for one in (axis.low, axis.high, value))
     return min(max((at - low) / (high - low), 0.0), 1.0)
 
 
-def _ordered(axis: Choice) -> list[Any]:
-    """Numbers by size, words from top to bottom as they were given."""
-    if all(isinstance(value, (int, float)) and not isinstance(value, bool) for value in axis.values):
-        return sorted(axis.values)
-    return list(reversed(axis.values))
-
-
-def _ticks(axis: Axis) -> tuple[Tick, ...]:
+def _ticks(axis: Axis) -> list[Data]:
     if isinstance(axis, Choice):
-        return tuple(Tick(_y(axis, value), shown(value)) for value in axis.values)
+        return [{"y": _y(axis, value), "label": shown(value)} for value in axis.values]
     found = _powers(axis.low, axis.high) if axis.log else _even(axis.low, axis.high, axis.whole)
-    return tuple(Tick(_y(axis, value), number(value)) for value in found)
+    return [{"y": _y(axis, value), "label": number(value)} for value in found]
 
 
 def _even(low: float, high: float, whole: bool) -> list[float]:

@@ -3,6 +3,7 @@
 import contextlib
 import shlex
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
@@ -18,21 +19,22 @@ from action_balance.errors import UserError
 from action_balance.files import check_inside
 from action_balance.runs import ResultFolder, RunFolder
 from action_balance.studies.registry import UNFIT
-from action_balance.studies.run_job import RunJob, same_command
+from action_balance.studies.run_job import RunJob, is_finished, same_command
 from action_balance.studies.sweep import KIND
-from action_balance.studies.sweep.final import Final, choose_finals, config_of, read_scores
-from action_balance.studies.sweep.folder import FINAL, JOURNAL, TRIALS
 from action_balance.studies.sweep.journal import Journal, mend, propose
-from action_balance.studies.sweep.page import sweep_page
+from action_balance.studies.sweep.page import result_page
 from action_balance.studies.sweep.settings import PARTS, SweepSettings
-from action_balance.studies.sweep.training import TrialJob
-from action_balance.studies.sweep.trials import Trial, best, columns, rows
+from action_balance.studies.sweep.training import TrialJob, seed_scores
+from action_balance.studies.sweep.trials import FINAL, TRIALS, Final, Trial, best, choose_finals, columns, rows
 from action_balance.studies.sweep.verdict import show_verdict, values_text
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import score
 from action_balance.terminal.training import command_line
 from action_balance.web.format import count
 from action_balance.web.render import as_bytes
+
+#: The file in which all processes keep what becomes of the trials.
+JOURNAL = "journal.jsonl"
 
 #: Failed trials, if no trial has a score, after which no other begins.
 MAX_FAILED = 3
@@ -63,8 +65,7 @@ class Search:
     @property
     def finals(self) -> list[Final]:
         """What is trained with fresh seeds, with the scores of what is trained already."""
-        chosen = choose_finals(self._settings, self.trials())
-        return [read_scores(one, self._settings, self._out) for one in chosen]
+        return [read_scores(one, self._settings, self._out) for one in choose_finals(self._settings, self.trials())]
 
     def publish(self) -> None:
         settings, trials = self._settings, self.trials()
@@ -75,7 +76,7 @@ class Search:
             "ours": {"trials": [one.to_data() for one in trials], "finals": [one.to_data() for one in self.finals]},
         }
         self._folder.write_csv(TABLE, columns(space, metric), rows(trials, space))
-        self._folder.write(REPORT, as_bytes(sweep_page(self._folder.summary)))
+        self._folder.write(REPORT, as_bytes(result_page(self._out, self._folder.summary)))
         self._folder.save()
 
     def train(self, cluster: ClusterConfig) -> None:
@@ -151,7 +152,8 @@ class Search:
         """Train the best settings with fresh seeds, beside the settings without any change."""
         self.publish()
         finals = self.finals
-        jobs = [self._run(FINAL, one.name, config_of(one, self._settings)) for one in finals if not one.scores]
+        space, fresh = self._settings.space, self._settings.fresh
+        jobs = [self._run(FINAL, one.name, space.apply(fresh, one.values)) for one in finals if not one.scores]
         if jobs:
             folder, done = self._folder.path / FINAL, len(finals) - len(jobs)
             raise_failures(train_jobs(jobs, cluster, self._console, folder, lambda _: self.publish(), done))
@@ -186,6 +188,13 @@ def sweep(settings: SweepSettings, out: Path, overwrite: bool, cluster: ClusterC
             raise
     show_verdict(search.finals, settings.space, settings.search.metric, console)
     say(console, f"Open {out / REPORT} in a browser for all trials.")
+
+
+def read_scores(final: Final, settings: SweepSettings, out: Path) -> Final:
+    """The scores of the fresh seeds, if their run is finished."""
+    path, config = out / FINAL / final.name, settings.space.apply(settings.fresh, final.values)
+    done = is_finished(path, config)
+    return replace(final, scores=tuple(seed_scores(path, config, settings.search.metric)[0].tolist()) if done else ())
 
 
 def _delete_runs(out: Path) -> None:

@@ -15,7 +15,7 @@ import json
 import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, is_dataclass, replace
+from dataclasses import asdict, dataclass, is_dataclass, replace
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
@@ -52,9 +52,6 @@ class Choice:
     def corners(self) -> tuple[Any, ...]:
         return self.values
 
-    def to_data(self) -> Data:
-        return {"name": self.name, "values": list(self.values)}
-
     def __str__(self) -> str:
         return ", ".join(map(shown, self.values))
 
@@ -84,9 +81,6 @@ class Range:
     def nearest(self, value: Any) -> Any:
         """The value as trials use it: with few digits."""
         return value if self.whole else min(max(float(f"{value:.{DIGITS}g}"), self.low), self.high)
-
-    def to_data(self) -> Data:
-        return {"name": self.name, "low": self.low, "high": self.high, "log": self.log, "whole": self.whole}
 
     def __str__(self) -> str:
         scale = ", logarithmic" if self.log else ""
@@ -144,7 +138,7 @@ class Space:
             yield dict(zip(self.names, found, strict=True))
 
     def to_data(self) -> list[Data]:
-        return [axis.to_data() for axis in self.axes]
+        return [asdict(axis) for axis in self.axes]
 
     @classmethod
     def from_data(cls, data: Sequence[Data]) -> "Space":

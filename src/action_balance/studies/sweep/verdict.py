@@ -14,9 +14,9 @@ from rich.text import Text
 
 from action_balance.printable import printable
 from action_balance.studies.statistics import MIN, Estimate, describe, to_data
-from action_balance.studies.sweep.final import Final
 from action_balance.studies.sweep.settings import BASELINE
 from action_balance.studies.sweep.space import Space, shown
+from action_balance.studies.sweep.trials import Final
 from action_balance.studies.verdict_text import wrapped
 from action_balance.terminal.console import say
 from action_balance.web.format import count, decimals, side
