@@ -10,14 +10,12 @@ from action_balance.errors import UserError
 
 
 def as_path(name: str, value: Any) -> Path:
-    """A path."""
     if not isinstance(value, str | os.PathLike):
         raise UserError(f"{name} must be a path, not {value!r:.60}")
     return Path(value)
 
 
 def as_whole(name: str, value: Any) -> int:
-    """A whole number, of Python or NumPy."""
     try:
         return operator.index(value)
     except TypeError:
@@ -25,7 +23,6 @@ def as_whole(name: str, value: Any) -> int:
 
 
 def as_texts(name: str, value: Any) -> tuple[str, ...]:
-    """One text or several, as several."""
     texts = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)
     for one in texts:
         if not isinstance(one, str):

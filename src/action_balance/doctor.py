@@ -64,12 +64,10 @@ class Package:
 
     @property
     def fits(self) -> bool:
-        """Whether a suitable version is installed."""
         return self.version is not None and self.needed.contains(self.version, prereleases=True)
 
     @property
     def command(self) -> str:
-        """The command that installs it."""
         return f'pip install --upgrade "{self.name}{self.needed}"' if self.version else install(self.extras[0])
 
 
@@ -90,7 +88,6 @@ def version(package: str) -> str | None:
 
 
 def module_of(package: str) -> str:
-    """The name under which a package is imported."""
     return "mlflow" if package == "mlflow-skinny" else package.replace("-", "_")
 
 

@@ -37,7 +37,6 @@ class Need:
 
 
 def check_memory(what: str, needs: Sequence[Need], available: int | None) -> None:
-    """Raise a `UserError` that has the numbers if something cannot fit into memory."""
     total, largest = sum(need.size for need in needs), max(needs, key=lambda need: need.size)
     if available is None or total <= available:
         return

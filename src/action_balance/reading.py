@@ -85,7 +85,6 @@ def opened(path: Path, expected: str, most: int | None = MAX_BYTES) -> Iterator[
 
 
 def read_bytes(path: Path, expected: str, most: int = MAX_BYTES) -> bytes:
-    """The content of a regular file."""
     with opened(path, expected, most) as file:
         return file.read()
 
@@ -99,7 +98,6 @@ def read_text(path: Path, expected: str, most: int = MAX_BYTES) -> str:
 
 
 def read_json(path: Path, expected: str, most: int = MAX_BYTES) -> dict[str, Any]:
-    """The JSON object in a regular file."""
     content = read_bytes(path, expected, most)
     try:
         found = parse_json(content)

@@ -117,7 +117,6 @@ def _enlarged(screen: Picture, pixel_aspect: float) -> Picture:
 
 
 def _short(score: float) -> str:
-    """A sum of rewards that fits above the panel."""
     return f"{score:,.0f}" if score == round(score) or abs(score) >= 1000 else f"{score:.4g}"
 
 

@@ -90,14 +90,12 @@ class Panel:
         picture[upper + top : upper + bottom, zero + min(width, 0) : zero + max(width, 0)] = rgb(BONUS)
 
     def _bar_places(self, count: int) -> list[tuple[int, int]]:
-        """Top and bottom of the bars in a row."""
         thick = round(self._row / 3) if count > 1 else round(self._row * 0.42)
         gap = max(1, round(self._row / 12))
         above = (self._row - count * thick - (count - 1) * gap) // 2
         return [(above + place * (thick + gap), above + place * (thick + gap) + thick) for place in range(count)]
 
     def _draw_row(self, number: int, chosen: bool) -> Picture:
-        """The row of an action with empty bars."""
         picture, draw = _canvas(WIDTH + 2 * OUT, self._row)
         if chosen:
             tint = blend(method_colour(self.story.method), 0.13)
@@ -115,7 +113,6 @@ class Panel:
         return np.asarray(picture)
 
     def _draw_empty(self) -> Picture:
-        """What every panel shows: method and title."""
         picture, draw = _canvas(WIDTH + 2 * OUT, self.height)
         name, title = method_name(self.story.method), self.story.title
         draw.text((OUT, 0), name, rgb(INK), fitting_font(name, 20, WIDTH, bold=True))
@@ -168,7 +165,6 @@ def _canvas(width: int, height: int) -> tuple[Image.Image, ImageDraw.ImageDraw]:
 
 
 def _draw_key(draw: ImageDraw.ImageDraw, left: float, middle: float, text: str, colour: str) -> float:
-    """Draw what a colour means; return the right end."""
     draw.rectangle((left, middle - 5, left + 9, middle + 4), rgb(colour))
     draw.text((left + 16, middle), text, rgb(MUTED), font(12), anchor="lm")
     return left + 16 + draw.textlength(text, font(12))

@@ -21,7 +21,6 @@ def rgb(colour: str) -> Colour:
 
 
 def blend(colour: str, opacity: float, ground: str = PAPER) -> Colour:
-    """A colour painted over another one."""
     red, green, blue = (
         round(opacity * above + (1 - opacity) * below) for above, below in zip(rgb(colour), rgb(ground), strict=True)
     )

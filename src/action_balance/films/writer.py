@@ -26,7 +26,6 @@ MAX_BITS = 800_000
 
 
 def to_gif(frames: Iterable[Frame], rate: int, colours: Sequence[Colour]) -> bytes:
-    """Frames as a GIF, with the nearest of the given colours."""
     palette = Image.new("P", (1, 1))
     palette.putpalette([part for colour in colours for part in colour])
     first, *rest = (Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames)
@@ -46,7 +45,6 @@ def check_mp4() -> None:
 
 
 def to_mp4(frames: Iterable[Frame], rate: int) -> bytes:
-    """Frames as an MP4 with H.264."""
     check_mp4()
     import av
     from av.video.reformatter import Colorspace

@@ -74,7 +74,6 @@ class Spaces:
         return self.encoding.encode(arrays), lead
 
     def taken(self, actions: Any, lead: tuple[int, ...]) -> np.ndarray:
-        """The actions that were taken in the observations."""
         given = _array(actions, "actions")
         if given.shape != (*lead, *self.action_shape):
             each = f" and {self.action_shape} of each" if self.action_shape else ""

@@ -60,7 +60,6 @@ def make_bonus(spaces: Spaces, width: int, as_channel: bool) -> Bonus:
 
 
 def init(bonus: Bonus, seed: Int[Array, ""]) -> Learner:
-    """A bonus that has learned nothing."""
     stats = empty_stats(bonus.spec)
     params, state = bonus.init(jax.random.key(seed), stats)
     return Learner(params, state, optax.adam(0.0).init(params), stats)
@@ -126,7 +125,6 @@ def shifts(bonus: Bonus, kind: Normalization) -> Callable[..., Float[Array, "B A
 
 
 def _absorbed(stats: RunningMeanStd, obs: Real[Array, "B ..."], size: Int[Array, ""] | int) -> RunningMeanStd:
-    """The statistics with one more batch."""
     return stats.update(obs, jnp.arange(len(obs)) < size)
 
 

@@ -72,11 +72,9 @@ class Module:
         return self._of, (self.state_dict(tensors=False),)
 
     def _state(self) -> Any:
-        """Everything learned, as one tree."""
         return self._learner
 
     def _restore(self, settings: Any, state: Any) -> None:
-        """Replace everything learned."""
         self._settings = settings
         self._replace(state)
 
@@ -112,7 +110,6 @@ def cut(batch: jax.Array, lead: tuple[int, ...]) -> np.ndarray:
 
 
 def counted(valid: Any, lead: tuple[int, ...]) -> np.ndarray:
-    """Which steps count, as a caller says."""
     if valid is None:
         return np.ones(lead, bool)
     given = np.asarray(to_numpy(valid))

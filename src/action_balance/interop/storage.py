@@ -43,7 +43,6 @@ def load(path: str | os.PathLike[str], kind: str, of: type[Settings]) -> tuple[S
 
 
 def to_dict(kind: str, settings: Data, state: Any) -> dict[str, Any]:
-    """Copy everything to a dictionary."""
     plain: Data = json.loads(json.dumps(_header(kind, settings)))
     return {**plain, _ARRAYS: {name: array.copy() for name, array in to_arrays(state).items()}}
 

@@ -40,7 +40,6 @@ def mapped(function: Callable[..., Any], obs: Any, *others: Any) -> Any:
 
 
 def stacked(seen: Sequence[Any]) -> Any:
-    """Observations of several steps as one batch."""
     return mapped(lambda *parts: np.stack(parts), *seen)
 
 
@@ -52,7 +51,6 @@ def like(result: np.ndarray, *given: Any) -> Any:
 
 
 def to_tensors(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """Arrays as tensors that share their memory."""
     torch = sys.modules.get("torch")
     if torch is None:
         raise UserError("tensors need PyTorch: import torch first, or leave out tensors=True")

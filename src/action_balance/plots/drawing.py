@@ -71,12 +71,10 @@ def method_name(method: str) -> str:
 
 
 def method_colour(method: str) -> str:
-    """Colour of a method; all methods of users share one."""
     return COLOURS.get(method, MUTED)
 
 
 def to_png(figure: Figure) -> bytes:
-    """A figure as a PNG file; the same figure gives the same bytes."""
     content = io.BytesIO()
     with style.context(STYLED):
         figure.savefig(content, format="png", dpi=150, facecolor="white", metadata={"Software": None})
@@ -151,12 +149,10 @@ def marker(colour: str, shape: str, label: str, edge: str = PAPER, size: float =
 
 
 def method_handles(methods: Iterable[str]) -> Iterator[Line2D]:
-    """Lines of methods for a legend."""
     return (Line2D([], [], label=method_name(method), **line(method)) for method in methods)
 
 
 def count_axis(axis: Axis) -> None:
-    """Few ticks, at integers."""
     axis.set_major_locator(MaxNLocator(7, steps=(1, 2, 5, 10), integer=True, min_n_ticks=1))
     axis.set_major_formatter(THOUSANDS)
 
@@ -168,7 +164,6 @@ def millions_axis(axis: Axis) -> None:
 
 
 def log_axis(axis: Axis) -> None:
-    """Ticks at 1, 2 and 5 of each power of ten."""
     axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
     axis.set_major_formatter(THOUSANDS)
     axis.set_minor_locator(NullLocator())
@@ -202,5 +197,4 @@ def spread(axes: Axes, values: Sequence[float], gap: float) -> np.ndarray:
 
 
 def legend(figure: Figure, handles: Sequence[Line2D]) -> None:
-    """A legend of one row below all panels."""
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))

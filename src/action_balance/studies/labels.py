@@ -66,12 +66,10 @@ def _differing(settings: Sequence[Settings]) -> list[str]:
 
 
 def _sortable(value: object) -> tuple[bool, float, str]:
-    """Orders numbers by size, before words."""
     return (False, value, "") if isinstance(value, (int, float)) else (True, 0.0, str(value))
 
 
 def _label(name: str, settings: Settings, named: Sequence[str]) -> str:
-    """``rnd, learning_rate 0.001``."""
     values = {one: settings.get(one, "none") for one in named}
     texts = [f"{one} {value:.12g}" if isinstance(value, float) else f"{one} {value}" for one, value in values.items()]
     return printable(", ".join([name, *texts]))

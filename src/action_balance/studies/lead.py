@@ -30,7 +30,6 @@ class Lead:
         return self.second is not None and not self.unclear
 
     def to_data(self) -> Data:
-        """The verdict as a summary stores it."""
         return {
             "leaders": list(self.leaders),
             "score": self.score,

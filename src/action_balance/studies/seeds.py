@@ -34,7 +34,6 @@ def seed_jobs(config: TrainConfig, out: Path, track: TrackConfig) -> list[RunJob
 def train_seeds(
     config: TrainConfig, out: Path, overwrite: bool, track: TrackConfig, cluster: ClusterConfig, console: Console
 ) -> None:
-    """Train what is missing of the runs of all seeds."""
     (session.check_cluster(cluster) if overwrite else session.check_installed())  # before anything is deleted
     check_installed(track.names)
     jobs = seed_jobs(config, out, track)

@@ -53,7 +53,6 @@ class Estimate:
         return self.extremes if self.spread == "range" and self.extremes is not None else (self.low, self.high)
 
     def map(self, increasing: Callable[[float], float]) -> "Estimate":
-        """The estimate of an increasing function of the number."""
         value, low, high = (float(increasing(part)) for part in self.parts)
         least, most = (None, None) if self.extremes is None else map(increasing, self.extremes)
         return Estimate(value, low, high, None if least is None or most is None else (float(least), float(most)))
@@ -91,14 +90,12 @@ def to_data(estimate: Estimate | None) -> Data | None:
 
 
 def from_data(data: Data) -> Estimate:
-    """The estimate that `to_data` has stored."""
     value, low, high = (math.nan if data.get(key) is None else float(data[key]) for key in ("value", "low", "high"))
     extremes = data.get("range")
     return Estimate(value, low, high, None if extremes is None else (float(extremes[0]), float(extremes[1])))
 
 
 def describe(data: Data | None, digits: int = 2) -> str | None:
-    """An estimate of a summary as text."""
     if data is None or data["value"] is None:
         return None
     estimate = from_data(data)
@@ -203,7 +200,6 @@ def percentile_interval(values: np.ndarray) -> tuple[float, float]:
 
 
 def _middle(values: np.ndarray) -> np.ndarray:
-    """Ends of the middle 95 % along the last axis, (..., B) -> (2, ...)."""
     return np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=-1)
 
 

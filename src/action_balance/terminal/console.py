@@ -27,7 +27,6 @@ class OutputConsole(Console):
         return super().render_str(printable_lines(text), **options)
 
     def on_broken_pipe(self) -> None:
-        """Continue without output."""
         self.quiet = True
         discard_output()
 

@@ -32,7 +32,6 @@ class Shown:
         """The training begins, with compiling."""
 
     def __call__(self, now: Progress) -> None:
-        """An update is finished."""
         for report in self._reports:
             report(now)
 

@@ -23,7 +23,6 @@ USUALLY, USUALLY_IMAGES = "10 to 40 s", "1 to 2 minutes"
 
 
 def start_lines(config: TrainConfig, path: Path) -> list[str]:
-    """What is trained, where, and on which device."""
     first, last = config.seed, config.seed + config.seeds - 1
     seeds, each = (f"seed {first}", "") if first == last else (f"{config.seeds} seeds ({first} to {last})", " each")
     steps = config.agent.updates * config.agent.steps_per_update
@@ -82,7 +81,6 @@ def final_return(path: Path) -> str:
 
 
 def describe_finals(finals: Sequence[float]) -> str:
-    """The final returns of all seeds in words."""
     known = [one for one in finals if math.isfinite(one)]
     if not known:
         return "no episode has ended"

@@ -86,7 +86,6 @@ def as_shown(progress: ShowProgress, config: TrainConfig, report: Report, path: 
 
 @contextmanager
 def training_progress(console: Console, config: TrainConfig, name: str = "") -> Iterator[Display]:
-    """Show a training of a study."""
     with Display(console, config, name) as shown:
         shown.begin()
         yield shown

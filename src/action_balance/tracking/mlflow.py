@@ -89,7 +89,6 @@ def _store() -> str | None:
 
 
 def _settings(config: Data, path: str = "") -> Iterator[tuple[str, str]]:
-    """Settings as text, by their path: ``agent.ppo.clip``."""
     for name, value in config.items():
         where = f"{path}.{name}" if path else name
         if isinstance(value, dict) and value:

@@ -21,7 +21,6 @@ CLASSES = {
 
 
 def check_installed(names: Iterable[str]) -> None:
-    """Raise a `UserError` if a tracker is unknown or its package is not installed."""
     for name in names:
         check_name("tracker", name, NAMES)
         found = importlib.util.find_spec(name)

@@ -74,7 +74,6 @@ class Tracking:
     def __init__(
         self, config: TrackConfig, run: RunInfo, manifest: Data, say: Callable[[str], None] = lambda _: None
     ) -> None:
-        """Start the trackers, without waiting for them."""
         before = recorded(manifest)
         self._workers: list[_Worker] = []
         self._recorded = before

@@ -48,6 +48,5 @@ class WandbTracker:
         self._run.log({"update": update, "steps": steps, **metrics})
 
     def finish(self, status: EndStatus, summary: Mapping[str, float]) -> None:
-        """Write the summary, and send what is left."""
         self._run.summary.update({"status": status, **summary})
         self._run.finish(exit_code=0 if status == "finished" else 1)

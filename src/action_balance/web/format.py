@@ -102,7 +102,6 @@ def decimals(values: Iterable[float], widths: Iterable[float] = ()) -> int:
 
 
 def _magnitude(value: float) -> int:
-    """The power of ten of the first digit."""
     return math.floor(math.log10(abs(value)))
 
 
@@ -120,7 +119,6 @@ def contains(estimate: Data | None, value: float) -> bool:
 
 
 def count(quantity: int, noun: str) -> str:
-    """A number of things: ``1 run``, ``1,000 runs``."""
     return f"{quantity:,} {noun}{'s' * (quantity != 1)}"
 
 

@@ -91,5 +91,4 @@ def _asset(name: str) -> str:
 
 
 def _script(names: tuple[str, ...]) -> str:
-    """Scripts as one, in a scope of its own."""
     return '(() => {\n"use strict";\n' + "\n".join(_asset(f"{name}.js") for name in names) + "})();\n"

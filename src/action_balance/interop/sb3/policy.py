@@ -64,7 +64,6 @@ class ExploringPolicy(ActorCriticPolicy):
         return logits if self._shift is None else logits + self._shift
 
     def forward(self, obs: Any, deterministic: bool = False) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
-        """Act by the behaviour policy."""
         shift = None if self.shift_of is None else self.shift_of(obs)
         self._shift = shift
         try:
@@ -77,7 +76,6 @@ class ExploringPolicy(ActorCriticPolicy):
     def evaluate_actions(
         self, obs: PyTorchObs | ShiftedObs, actions: th.Tensor
     ) -> tuple[th.Tensor, th.Tensor, th.Tensor | None]:
-        """Evaluate actions under the behaviour policy that chose them."""
         if not isinstance(obs, ShiftedObs):
             return super().evaluate_actions(obs, actions)
         self._shift = obs.shift

@@ -239,7 +239,6 @@ def _seed(path: Path, seed: int, rows: Mapping[int, Data], metric: str) -> Seed:
 
 
 def _add(group: list[Seed], seeds: Iterable[Seed]) -> None:
-    """Add seeds to a group, in which each may occur once."""
     present = {one.seed: one.path for one in group}
     for one in seeds:
         if one.seed in present:

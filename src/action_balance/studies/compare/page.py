@@ -98,7 +98,6 @@ def _world(name: str, rows: list[Data], summary: Data) -> Data:
 
 
 def _curves(folder: Path, metric: str) -> list[Data]:
-    """The learning curves as the charts show them."""
     numbers = ("steps", "iqm", "low", "high", "seeds")
     curves: dict[tuple[str, str], Data] = {}
     for row in read_table(own_file(folder, "curves.csv"), ("environment", "curve"), numbers):

@@ -47,7 +47,6 @@ def ended_by(env: EnvConfig) -> str:
 
 
 def all_rooms(rooms: list[list[Sequence[Visit]]]) -> list[int]:
-    """The rooms that any of the episodes visited."""
     return sorted({visit.room for agent in rooms for visits in agent for visit in visits})
 
 

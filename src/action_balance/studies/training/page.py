@@ -127,7 +127,6 @@ def _medium(path: Path, source: str | None) -> Data:
 
 
 def _score(one: Data) -> Data:
-    """The score of an action mode, with numbers only."""
     score = one["return"] if "return" in one else one["score"]
     mean, low, high = ends({**score, "value": score["mean"]})
     info = one.get("info")

@@ -85,7 +85,6 @@ def _cells(group: Group, states: np.ndarray) -> int | None:
 
 
 def _timing(group: Group) -> tuple[float, float]:
-    """Seconds of training, and steps per second."""
     seconds = steps = later = 0.0
     for run in group.runs:
         assert run.config is not None

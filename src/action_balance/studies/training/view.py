@@ -73,7 +73,6 @@ def chosen(paths: Sequence[Path], live: bool, trust: bool = False) -> PageView:
 
 
 def _check_reported(path: Path) -> None:
-    """Raise a `UserError` for the records of a study, of which no report has been written."""
     if is_folder(path / RUNS) and not RunFolder.holds_run(path):
         command = f"action-balance reproduce STUDY --report-only --out {shlex.quote(str(path))}"
         raise UserError(f"{path} has the runs of a study, but no report: write it with {command}")
