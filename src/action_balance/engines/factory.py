@@ -1,7 +1,6 @@
 """The engine of a run: who trains and evaluates its agents. Nothing else asks where environments are."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import cast
 
 from action_balance.agent.state import TrainedAgent, TrainState
@@ -19,45 +18,6 @@ from action_balance.envs.host_base import HostEnvironment
 from action_balance.envs.spec import EnvSpec
 
 
-@dataclass(frozen=True)
-class Engine:
-    """What an engine does for a run; see the functions of this module."""
-
-    make_trainer: Callable[[TrainConfig, OnMessage], Trainer]
-    most_episodes: Callable[[TrainConfig], int]
-    evaluate: Callable[
-        [TrainConfig, TrainState | TrainedAgent, int, int, OnEpisodes, OnMessage, bool], dict[ActionMode, Evaluation]
-    ]
-
-
-def _device_trainer(config: TrainConfig, on_message: OnMessage) -> Trainer:
-    _describe(config, on_message)
-    return DeviceTrainer(config)
-
-
-def _host_trainer(config: TrainConfig, on_message: OnMessage) -> Trainer:
-    env, agent = cast(HostEnvConfig, config.env), config.with_defaults().agent
-    _describe(config, on_message)
-
-    def make(seed: int, update: int) -> HostEnvironment:
-        return env.make(agent.envs, agent.groups, (seed, update), agent.host.threads, on_message)
-
-    in_thread = env.in_process and agent.groups == 1
-    return HostTrainer(agent, env.spec, make, config.seed, config.seeds, in_thread)
-
-
-def _describe(config: TrainConfig, on_message: OnMessage) -> None:
-    if text := config.env.describe():
-        on_message(text)
-
-
-#: The engines, by what families of environments call them.
-ENGINES = {
-    "device": Engine(_device_trainer, on_device.most_episodes, on_device.evaluate),
-    "host": Engine(_host_trainer, on_host.most_episodes, on_host.evaluate),
-}
-
-
 def make_trainer(
     config: TrainConfig,
     on_message: OnMessage = lambda _: None,
@@ -72,7 +32,19 @@ def make_trainer(
     config.env.check_spec(spec)
     config.check_spec(spec)
     (check_training if trains else check_agents)(config, spec)
-    return ENGINES[config.env.engine].make_trainer(config, on_message)
+    if text := config.env.describe():
+        on_message(text)
+    return DeviceTrainer(config) if config.env.engine == "device" else _host_trainer(config, on_message)
+
+
+def _host_trainer(config: TrainConfig, on_message: OnMessage) -> Trainer:
+    env, agent = cast(HostEnvConfig, config.env), config.with_defaults().agent
+
+    def make(seed: int, update: int) -> HostEnvironment:
+        return env.make(agent.envs, agent.groups, (seed, update), agent.host.threads, on_message)
+
+    in_thread = env.in_process and agent.groups == 1
+    return HostTrainer(agent, env.spec, make, config.seed, config.seeds, in_thread)
 
 
 def state_shapes(config: TrainConfig, spec: EnvSpec) -> TrainState:
@@ -90,7 +62,8 @@ def state_shapes(config: TrainConfig, spec: EnvSpec) -> TrainState:
 
 def most_episodes(config: TrainConfig) -> int:
     """The most episodes of an agent that can be evaluated, because of the memory that they need."""
-    return ENGINES[config.env.engine].most_episodes(config)
+    engine = on_device.most_episodes if config.env.engine == "device" else on_host.most_episodes
+    return engine(config)
 
 
 def evaluate_run(
@@ -103,4 +76,6 @@ def evaluate_run(
     record: bool = False,
 ) -> dict[ActionMode, Evaluation]:
     """Play full episodes with every agent of a run, without learning."""
-    return ENGINES[config.env.engine].evaluate(config, states, episodes, seed, report, on_message, record)
+    if config.env.engine == "device":  # a replay needs no record of it
+        return on_device.evaluate(config, states, episodes, seed, report)
+    return on_host.evaluate(config, states, episodes, seed, report, on_message, record)

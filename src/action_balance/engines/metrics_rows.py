@@ -25,21 +25,14 @@ class Progress:
     """What is shown after an update; means over seeds."""
 
     update: int
-    """Its number."""
-    steps: int
-    """Environment steps so far, summed over seeds."""
-    episode_return: float
-    """Mean return; nan if no episode ended."""
-    best_return: float
-    """Highest return of any seed; nan if no episode ended."""
-    states: float | None = None
-    """States reached so far; None where states cannot be enumerated."""
-    bonus: float | None = None
-    """Mean next-state bonus; None for a method without one."""
+    steps: int  # of environments so far, summed over seeds
+    episode_return: float  # mean; nan if no episode ended
+    best_return: float  # of any seed; nan if no episode ended
+    states: float | None = None  # reached so far; None where states cannot be enumerated
+    bonus: float | None = None  # mean next-state bonus; None for a method without one
 
 
 def rows(metrics: HostMetrics, update: int, steps: int, first_seed: int) -> list[dict[str, Any]]:
-    """The rows to log."""
     seeds = len(metrics["episode_return"])
     return [
         {"update": update, "seed": first_seed + i, "steps": steps}

@@ -30,26 +30,10 @@ def stalled(first: Sequence[float], last: Sequence[float], value_loss: float, po
     return not improved and value_loss >= DWARFS * max(abs(policy_loss), LEAST_POLICY_LOSS)
 
 
-def advice(
-    seed: int,
-    first: Sequence[float],
-    last: Sequence[float],
-    value_loss: float,
-    config: AgentConfig,
-    has_trunks: bool = True,
-) -> str:
-    """What to say about a seed that is stalled."""
-    settings = (
-        ("--normalize-returns", config.ppo.normalize_returns),
-        ("--trunks separate", config.net.trunks != "shared" or not has_trunks),
-    )
-    missing = [name for name, has in settings if not has]
-    what = f"--preset classic, or {' and '.join(missing)}" if missing else "a smaller --reward-scale or --value-coef"
-    return (
-        f"seed {seed}: the return has not improved since the first updates (from {np.mean(first):.4g} to "
-        f"{np.mean(last):.4g}), and the value loss of {value_loss:.3g} is much larger than that of the policy, which "
-        f"may not be learning. Try {what}"
-    )
+def remedy(config: AgentConfig, has_trunks: bool = True) -> str:
+    missing = [] if config.ppo.normalize_returns else ["--normalize-returns"]
+    missing += ["--trunks separate"] if has_trunks and config.net.trunks == "shared" else []
+    return f"--preset classic, or {' and '.join(missing)}" if missing else "a smaller --reward-scale or --value-coef"
 
 
 @dataclass
@@ -67,7 +51,6 @@ class StallWatch:
     is_done: bool = False
 
     def __call__(self, metrics: HostMetrics) -> str | None:
-        """Look at the metrics of an update."""
         if self.is_done or "loss_value_ext" not in metrics:
             return None
         for place, value in enumerate(np.asarray(metrics["episode_return"], float).tolist()):
@@ -82,5 +65,9 @@ class StallWatch:
             if self.updates[place] >= LONG and stalled(first, last, value_loss, policy_loss):
                 self.is_done = True
                 has_trunks = self.spec is None or not (self.spec.is_image or self.spec.is_mixed)
-                return advice(self.first_seed + place, first, last, value_loss, self.config, has_trunks)
+                return (
+                    f"seed {self.first_seed + place}: the return has not improved since the first updates (from "
+                    f"{np.mean(first):.4g} to {np.mean(last):.4g}), and the value loss of {value_loss:.3g} is much "
+                    f"larger than that of the policy, which may not be learning. Try {remedy(self.config, has_trunks)}"
+                )
         return None

@@ -14,7 +14,6 @@ from action_balance.agent import minibatches, update
 from action_balance.agent.context import AgentContext
 from action_balance.agent.metrics import Metrics
 from action_balance.agent.minibatches import UpdateBatch
-from action_balance.agent.rollout import act
 from action_balance.agent.state import Actor, Params, TrainState, Trajectory
 from action_balance.agent.update import LARGEST, Losses, UpdateInfo
 from action_balance.bonuses.base import ACTION, INTRINSIC
@@ -24,7 +23,6 @@ from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines.host.compiled_update import CompiledUpdate, GradAccumulator, PackedLearner, PreparedUpdate
 from action_balance.engines.host.rollout_buffer import EpisodeEnds, RolloutBuffer
 from action_balance.envs.atari.emulator import Atari
-from action_balance.envs.atari.replay import AtariReplay
 from action_balance.envs.spec import EnvSpec
 
 STEPS, ENVS, ACTIONS = 6, 8, 18
@@ -257,13 +255,6 @@ def test_an_update_in_pieces_is_a_plain_loop_over_minibatches(
     assert programs.pieces == 2 + 4 * 4
 
 
-def test_the_targets_stay_as_they_are(played: Played, updated: Updated) -> None:
-    for one, other in zip(
-        jax.tree.leaves(played.state.bonus_states), jax.tree.leaves(updated.state.bonus_states), strict=True
-    ):
-        np.testing.assert_array_equal(one, other)
-
-
 def test_an_update_counts_itself_and_knows_the_first_reward(played: Played, updated: Updated) -> None:
     assert int(updated.state.updates) == int(played.state.updates) + 1 == 1
     first = (int((played.reward > 0).any(axis=1).argmax()) + 1) * ENVS
@@ -360,61 +351,6 @@ def test_what_comes_after_the_rollout_is_valued_by_the_policy_that_acted(
     np.testing.assert_array_equal(lesson.samples.value_targets, updated.lesson.samples.value_targets)
 
 
-def test_a_policy_that_has_learned_since_it_acted_weighs_the_steps_and_is_what_ratios_are_about(
-    programs: CompiledUpdate, played: Played, stacks: np.ndarray
-) -> None:
-    """The weights of the policy that learns are half as large again as those of the one that acted."""
-    policy = jax.tree.map(lambda leaf: 1.5 * leaf, played.state.params.policy)
-    state = replace(played.state, params=replace(played.state.params, policy=policy))
-    whole, actor = played.whole[0], played.actor
-    assert (programs.evaluated_envs, programs.action_evaluations) == (2, 4)
-    action_evaluations = [
-        programs.evaluate_actions(policy, whole, actor.obs_stats, actor.coef, np.int32(first)) for first in (0, 2, 4, 6)
-    ]
-    forward = jax.jit(jax.vmap(jax.vmap(policy)))
-    logits, values = (np.asarray(part, np.float64) for part in forward(stacks))
-    # Beta of the policy that learns, with the bonus that was added when acting; by hand.
-    bonus = np.asarray(whole.action_bonus, np.float64)
-    beta = logits[:-1] + bonus / np.sqrt((bonus**2).sum(axis=-1, keepdims=True))
-    chances = beta - np.log(np.exp(beta).sum(axis=-1, keepdims=True))
-    chances = np.take_along_axis(chances, np.asarray(whole.action)[..., None], axis=-1)[..., 0]
-    np.testing.assert_allclose(np.concatenate([one.log_prob for one in action_evaluations], axis=1), chances, atol=1e-4)
-    np.testing.assert_allclose(
-        np.concatenate([one.values for one in action_evaluations], axis=1), values, rtol=1e-3, atol=1e-4
-    )
-    arguments = (
-        state,
-        actor,
-        played.whole,
-        played.reward,
-        played.terminated,
-        played.truncated,
-        tuple(action_evaluations),
-    )
-    prepared = programs.prepare(*arguments)
-    _, _, lesson, learning, gathered, packed_learner = prepared
-    assert lesson is not None
-    assert learning is not None
-    assert gathered is not None
-    np.testing.assert_allclose(lesson.samples.log_prob, chances, atol=1e-4)
-    weight = np.exp(chances - np.asarray(whole.log_prob))
-    assert np.abs(weight - 1).max() > 0.05
-    never, ended = np.zeros((STEPS, ENVS)), played.terminated | played.truncated
-    scaled = np.asarray(learning.reward) / float(learning.scale)
-    intrinsic = generalised_advantages(scaled, values[:-1, :, 0], values[-1, :, 0], never, 0.99)
-    extrinsic = generalised_advantages(played.reward, values[:-1, :, 1], values[-1, :, 1], ended, 0.999)
-    np.testing.assert_allclose(lesson.samples.advantage, weight * (intrinsic + 2 * extrinsic), rtol=5e-3, atol=5e-3)
-    np.testing.assert_allclose(
-        lesson.samples.value_targets[..., 1], extrinsic + values[:-1, :, 1], rtol=2e-3, atol=2e-3
-    )
-    # So the clip begins where the policy that learns is.
-    assert packed_learner is not None
-    gathered = programs.accumulate(packed_learner.params, packed_learner.bonus_states, lesson, gathered)
-    assert float(gathered.losses[LARGEST][0]) < 1e-4
-    _, metrics = programs.finish(prepared._replace(batch=None, accumulator=gathered), actor.coef)
-    assert float(metrics["first_ratio"]) == pytest.approx(np.abs(weight - 1).max(), rel=1e-2)
-
-
 def test_as_many_steps_of_every_environment_are_chosen_and_all_are_as_likely() -> None:
     config = replace(CONFIG, bonus=BonusConfig(update_proportion=0.25))
     choose = jax.jit(jax.vmap(lambda key: minibatches.chosen_steps(key, 8, 3, config)))
@@ -427,28 +363,6 @@ def test_as_many_steps_of_every_environment_are_chosen_and_all_are_as_likely() -
     assert (drawn[:, :, 0] != drawn[:, :, 1]).any(axis=1).mean() > 0.9  # every environment has its own
     whole = minibatches.chosen_steps(jax.random.key(0), 8, 3, replace(config, bonus=BonusConfig(update_proportion=1.0)))
     np.testing.assert_array_equal(whole, range(8))
-
-
-def test_minibatches_are_slices_of_environments_and_every_epoch_has_all(updated: Updated) -> None:
-    order = np.asarray(updated.lesson.order).reshape(2, ENVS)
-    np.testing.assert_array_equal(np.sort(order, axis=1), [range(ENVS)] * 2)
-    assert (order[0] != order[1]).any()
-
-
-def test_the_policy_sees_four_frames_and_the_bonus_the_last(played: Played, stacks: np.ndarray) -> None:
-    forward = jax.jit(lambda seen: act(played.actor, seen, 0, ALGORITHM))
-    seen = stacks[-1, 3]
-    logits, values, bonus = forward(seen)[:3]
-    for place in range(4):
-        other = seen.copy()
-        other[place, 20:60, 20:60] = 255 - other[place, 20:60, 20:60]
-        other_logits, other_values, other_bonus = forward(other)[:3]
-        assert np.abs(np.asarray(other_logits - logits)).max() > 1e-6
-        assert np.abs(np.asarray(other_values - values)).max() > 1e-6
-        if place < 3:
-            np.testing.assert_array_equal(other_bonus, bonus)
-        else:
-            assert np.abs(np.asarray(other_bonus / bonus) - 1).max() > 0.01
 
 
 def train(
@@ -469,52 +383,6 @@ def test_losses_fall_on_a_fixed_batch(programs: CompiledUpdate, updated: Updated
     for name in (INTRINSIC, ACTION, "value_int", "value_ext"):
         assert last[name][-2:].mean() < 0.5 * first[name][:2].mean()
     assert last["policy"][-2:].mean() < first["policy"][:2].mean() - 0.05
-
-
-def rooms() -> list[np.ndarray]:
-    """Frames of the second and of the third room of Pitfall!, (48, H, W) each, where one runs to the left."""
-    left = 4
-    environment = Atari("pitfall", 1, seed=7, threads=1, episode_frames=400)
-    frames, scores = [environment.reset()[0, 0]], []
-    for _ in range(100):
-        environment.send(0, np.array([left]))
-        step = environment.receive(0)
-        frames.append(step.next_obs[0])
-        scores.append(step.score[0])
-    environment.close()
-    seed = int(environment.seeds[0, 0])
-    found = AtariReplay("pitfall", np.full(100, left), np.array(scores), False, seed, episode_frames=400).visits()
-    assert found is not None
-    assert [visit.room for visit in found] == [196, 226, 113]
-    places = [visit.step for visit in found]
-    assert places[2] - places[1] > STEPS * ENVS
-    return [np.resize(np.stack(frames[place:]), (STEPS * ENVS, *SHAPE[1:])) for place in places[1:]]
-
-
-def test_the_bonus_of_a_room_that_was_trained_on_falls_and_that_of_another_room_stays(
-    programs: CompiledUpdate, played: Played, updated: Updated
-) -> None:
-    known, unseen = rooms()
-    # Statistics of both rooms, so that both look alike to begin with.
-    both = np.concatenate([known, unseen]).astype(np.float32)
-    moments = RunningMeanStd(
-        *(jnp.asarray(part) for part in (np.float32(len(both)), both.mean(0), len(both) * both.var(0)))
-    )
-    action = np.asarray(updated.made.action).ravel()
-    lesson = replace(updated.lesson, obs_stats=moments)
-    frames = jnp.asarray(known.reshape(STEPS, ENVS, *SHAPE[1:]))
-    lesson = replace(lesson, transitions=replace(lesson.transitions, frame=frames, next_frame=frames))
-
-    def bonuses(params: Params) -> np.ndarray:
-        """Mean bonus of state and pair, of both rooms."""
-        arguments = (params, played.state.bonus_states, moments)
-        return np.array([np.mean(errors(*arguments, room, action), axis=1) for room in (known, unseen)])
-
-    state, _ = train(programs, played.state, lesson, updated)
-    before, after = bonuses(played.state.params), bonuses(state.params)
-    assert (after[0] < 0.4 * before[0]).all()
-    assert (after[1] > 0.45 * before[1]).all()
-    assert (after[0] < 0.5 * after[1]).all()
 
 
 def test_other_updates_trace_nothing_new(programs: CompiledUpdate, played: Played, updated: Updated) -> None:

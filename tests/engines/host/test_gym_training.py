@@ -1,9 +1,7 @@
 """Training in Gymnasium environments that others wrote, and what follows from it: resume, evaluate, compare, Python."""
 
 import json
-import os
 import shutil
-import signal
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -20,17 +18,14 @@ from action_balance.config.agent import AgentConfig, HostConfig, ImageConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.factory import evaluate_run, make_trainer
-from action_balance.engines.host import evaluate as evaluation
 from action_balance.engines.host import trainer as host
 from action_balance.engines.host.compiled_update import CompiledUpdate
 from action_balance.engines.host.trainer import HostTrainer
-from action_balance.envs.gymnasium.config import GymnasiumConfig
 from action_balance.envs.gymnasium.vector import GymEnvironment
 from action_balance.envs.host_base import HostStep
 from action_balance.errors import UserError
 from action_balance.files import fingerprint
 from action_balance.runs import RunFolder, read_metrics
-from action_balance.studies.compare.analysis import compare
 
 CASES = Path(__file__).parents[2] / "helpers"
 SMALL = (
@@ -93,21 +88,6 @@ def test_environments_of_others_are_trained_in(
     warmup = "warm-up: 32 steps of a random agent, in addition to --steps"  # 4 environments x 8 steps
     assert manifest["starts"][0]["warnings"] == [f"observations: {seen}", warmup]
     assert manifest["warmup_steps"] == 32
-
-
-def test_a_game_of_gymnasium_is_trained_in_with_a_wrapper_and_arguments(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    options = ("--env-kwargs", "obs_type=rgb", "frameskip=2", "--wrapper", "gym_cases:few_pixels")
-    given = ("train", "gym:ALE/Pitfall-v5", "--out", str(tmp_path / "run"), "--stack", "2")
-    assert call(*given, "--method", "ppo", *SMALL, *IMAGES, *options) == 0
-    assert capsys.readouterr().out.splitlines()[0] == "observations: images of 53 x 54 pixels with 3 channels"
-    check_rows(tmp_path / "run", bonuses=False)
-    config = TrainConfig.from_dict(RunFolder.open(tmp_path / "run").config, trust=True)
-    assert isinstance(config.env, GymnasiumConfig)
-    assert config.env.env_kwargs == '{"frameskip": 2, "obs_type": "rgb"}'
-    assert config.env.wrapper == ("gym_cases:few_pixels",)
-    assert config.env.stack == 2
 
 
 def test_images_and_vectors_are_trained_in_evaluated_and_resumed(
@@ -215,9 +195,7 @@ def test_a_run_is_evaluated(dials: Path, capsys: pytest.CaptureFixture[str]) -> 
     assert rows[1].endswith(",10,time limit")
 
 
-def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_abandoned(
-    dials: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_episodes_that_are_cut_begin_anew(dials: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     config = TrainConfig.from_dict(RunFolder.open(dials).config, trust=True)
     states = RunFolder.open(dials).checkpoints().restore(make_trainer(config).state_shapes()).state
     received, receive, messages = [0], GymEnvironment.receive, list[str]()
@@ -233,30 +211,6 @@ def test_episodes_that_are_cut_begin_anew_and_those_without_an_end_are_abandoned
     assert received[0] == 3 * 20 + 5
     assert len(messages) == 1
     assert "4 environments restart" in messages[0]
-    messages.clear()
-    monkeypatch.setattr(evaluation, "MAX_STEPS", 7)
-    evaluate_run(config, states, 4, 0, on_message=messages.append)
-    assert messages[0].startswith("4 of 4 episodes (greedy, seed 0) did not end within 7 steps")
-
-
-def test_an_interrupted_evaluation_ends_after_a_step_and_says_so(
-    dials: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    received, receive = [0], GymEnvironment.receive
-
-    def interrupt(self: GymEnvironment, group: int) -> HostStep:
-        os.kill(os.getpid(), signal.SIGINT)
-        received[0] += 1
-        return receive(self, group)
-
-    before = {path.name: path.stat().st_mtime_ns for path in dials.rglob("evaluation/*")}
-    monkeypatch.setattr(GymEnvironment, "receive", interrupt)
-    assert call("evaluate", str(dials), "--episodes", "4", "--trust") == 130
-    assert received == [1]
-    stopping, ended = capsys.readouterr().err.splitlines()
-    assert stopping.startswith("action-balance: stopping")
-    assert ended == "action-balance: interrupted; nothing was completed"
-    assert {path.name: path.stat().st_mtime_ns for path in dials.rglob("evaluation/*")} == before
 
 
 def as_trained_by_a_script(run: Path) -> None:
@@ -295,27 +249,6 @@ def test_groups_are_usual_where_environments_step_aside() -> None:
     assert TrainConfig(env_config("atari:pitfall"), agent).with_defaults().agent.groups == 2
     asked = TrainConfig(env_config("gym:A-v0"), replace(agent, host=HostConfig(groups=4))).with_defaults()
     assert asked.agent.groups == 4
-
-
-def test_runs_that_step_in_different_processes_are_compared(dials: Path, tmp_path: Path) -> None:
-    other = tmp_path / "other"
-    shutil.copytree(dials, other)
-    config = json.loads((other / "config.json").read_text())
-    config["config"]["seed"], config["config"]["env"]["vectorize"] = 1, "async"
-    (other / "config.json").write_text(json.dumps(config))
-    lines = (other / "metrics.jsonl").read_text().replace('"seed": 0', '"seed": 1')
-    (other / "metrics.jsonl").write_text(lines)
-    assert call("compare", str(dials), str(other), "--metric", "entropy_beta", "--out", str(tmp_path / "both")) == 0
-    table = (tmp_path / "both" / "comparison.csv").read_text().splitlines()
-    assert len(table) == 2
-    assert table[1].startswith("gym_cases:Dials,action-balance-rnd,entropy_beta,2,")
-    # Numbers of another environment are not put together with them.
-    config["config"]["env"]["name"] = "gym:Other-v0"
-    (other / "config.json").write_text(json.dumps(config))
-    found = compare([dials, other], "entropy_beta")
-    assert list(found.environments) == ["Other-v0", "gym_cases:Dials"]
-    assert found.together == {}
-    assert "different scales" in found.notes[0]
 
 
 def test_a_run_of_a_script_is_evaluated_and_resumed_with_its_function_named_again(

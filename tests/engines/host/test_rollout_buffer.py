@@ -2,13 +2,13 @@
 
 from dataclasses import replace
 from functools import cache, partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from host_world import ACTIONS, SIZE, STACK, HostWorld, agent, frame
+from host_world import ACTIONS, SIZE, STACK, agent
 from scipy import stats
 
 from action_balance.agent.context import AgentContext
@@ -19,7 +19,6 @@ from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines.host import rollout_buffer
 from action_balance.engines.host.compiled_update import CompiledUpdate
 from action_balance.engines.host.rollout_buffer import EpisodeEnds, RolloutBuffer
-from action_balance.envs.host_base import HostEnvironment
 from action_balance.envs.spec import EnvSpec
 
 STEPS, ENVS, COEF = 5, 4, 2.0
@@ -128,14 +127,6 @@ def trajectories(rollouts: Rollouts) -> list[tuple[Trajectory, jax.Array]]:
         [make(whole, actor(), reward, zeros, ~zeros) for whole in rollouts.whole]
     )
     return made
-
-
-def test_an_environment_without_masks_keeps_none(
-    rollouts: Rollouts, trajectories: list[tuple[Trajectory, jax.Array]]
-) -> None:
-    buffer = rollouts.whole[0][0]
-    assert (buffer.mask, trajectories[0][0].mask) == (None, None)
-    assert buffer.notes.shape[-1] == 1 + 3 + 2 * ACTIONS
 
 
 def stacks() -> np.ndarray:
@@ -305,31 +296,3 @@ def test_sampled_actions_follow_beta_and_are_independent() -> None:
         counts = np.bincount((ACTIONS * one + other).ravel(), minlength=ACTIONS**2)
         expected = np.outer(probabilities, probabilities).ravel() * counts.sum()
         assert stats.chisquare(counts, expected).pvalue > 0.01
-
-
-def decode(picture: np.ndarray) -> list[int]:
-    return [int(number) for number in picture[0, :4]]
-
-
-def test_the_helpers_world_meets_the_contract() -> None:
-    world: HostEnvironment = HostWorld(4, 2)
-    first = world.reset()
-    assert [decode(picture) for picture in first.reshape(4, SIZE, SIZE)] == [[env, 0, 0, 0] for env in range(4)]
-    steps: list[Any] = []
-    for _ in range(5):
-        world.send(1, np.array([1, 2]))
-        steps.append(world.receive(1))
-    # Environment 2 has 6 steps an episode and environment 3 has 7: none has ended; 3 has arrived after five moves.
-    assert [decode(picture) for picture in steps[-1].frame] == [[2, 0, 5, 5], [3, 0, 5, 0]]
-    assert steps[-1].score.tolist() == [0, 10]
-    assert steps[-1].reward.tolist() == [0, 1]
-    assert steps[-1].next_obs is steps[-1].frame
-    for _ in range(2):
-        world.send(1, np.array([0, 0]))
-        steps.append(world.receive(1))
-    assert [decode(picture) for picture in steps[-2].next_obs] == [[2, 0, 6, 5], [3, 0, 6, 0]]
-    assert [decode(picture) for picture in steps[-2].frame] == [[2, 1, 0, 0], [3, 0, 6, 0]]
-    assert (steps[-2].terminated.tolist(), steps[-2].truncated.tolist()) == ([True, False], [False, False])
-    assert (steps[-1].terminated.tolist(), steps[-1].truncated.tolist()) == ([False, False], [False, True])
-    np.testing.assert_array_equal(world.reset()[1, 0], frame(2, 0, 0, 0))
-    world.close()

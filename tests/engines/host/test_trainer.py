@@ -111,22 +111,44 @@ def trainer(config: AgentConfig, made: list[Watched] | None = None, seed: int = 
     return HostTrainer(config, SPEC, make, seed, seeds)
 
 
-def trained(config: AgentConfig, seed: int = 0, seeds: int = 1) -> tuple[list[HostMetrics], TrainState]:
-    run = trainer(config, seed=seed, seeds=seeds)
-    run.start(run.init_state())
-    metrics = [run.advance() for _ in range(UPDATES)]
-    state = run.state()
-    run.close()
-    return metrics, state
+class Trained(NamedTuple):
+    """A run, and what its environments saw of it."""
+
+    metrics: list[HostMetrics]
+    state: TrainState
+    steps: list[int]  # of both groups of a seed: of the warm-up, and until the end
+    acted: list[int]  # updates of the policies that made the rollouts
+
+
+def trained(config: AgentConfig, seed: int = 0, seeds: int = 1) -> Trained:
+    made: list[Watched] = []
+    acted: list[int] = []
+    original = HostActor.begin_rollout
+
+    def begin_rollout(player: HostActor) -> None:
+        acted.append(int(player.state.updates))
+        original(player)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(HostActor, "begin_rollout", begin_rollout)
+        run = trainer(config, made, seed, seeds)
+        begun = run.init_state()
+        warm_up = made[0].steps
+        run.start(begun)
+        metrics = [run.advance() for _ in range(UPDATES)]
+        state = run.state()
+        run.close()
+    assert all(world.closed for world in made)
+    return Trained(metrics, state, [warm_up, made[0].steps], acted)
 
 
 @pytest.fixture(scope="module")
-def serial() -> tuple[list[HostMetrics], TrainState]:
+def serial() -> Trained:
     return trained(with_lag(0))
 
 
 @pytest.fixture(scope="module")
-def overlapped() -> tuple[list[HostMetrics], TrainState]:
+def overlapped() -> Trained:
     return trained(with_lag(1))
 
 
@@ -141,62 +163,34 @@ def leaves(state: Any) -> list[np.ndarray]:
     return list(to_arrays(state).values())
 
 
-def test_without_lag_the_first_ratio_of_every_update_is_one(serial: tuple[list[HostMetrics], TrainState]) -> None:
-    assert [float(one["first_ratio"][0]) for one in serial[0]] == pytest.approx([0] * UPDATES, abs=1e-6)
+def test_without_lag_the_first_ratio_of_every_update_is_one(serial: Trained) -> None:
+    assert [float(one["first_ratio"][0]) for one in serial.metrics] == pytest.approx([0] * UPDATES, abs=1e-6)
 
 
 def test_with_lag_metrics_report_how_far_the_policy_is_from_the_one_that_acted(
-    overlapped: tuple[list[HostMetrics], TrainState],
+    overlapped: Trained,
 ) -> None:
-    first, *others = (float(one["first_ratio"][0]) for one in overlapped[0])
+    first, *others = (float(one["first_ratio"][0]) for one in overlapped.metrics)
     assert first == pytest.approx(0, abs=1e-6)  # nothing was learned before
     assert min(others) > 1e-3
 
 
-@pytest.mark.parametrize(("lag", "policies"), [(0, [0, 1, 2, 3]), (1, [0, 0, 1, 2])])
-def test_which_policy_makes_a_rollout_is_settled(
-    lag: int, policies: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    acted = []
-
-    def begin_rollout(player: HostActor) -> None:
-        acted.append(int(player.state.updates))
-        original(player)
-
-    original = HostActor.begin_rollout
-    monkeypatch.setattr(HostActor, "begin_rollout", begin_rollout)
-    trained(with_lag(lag))
-    assert acted == policies
+def test_which_policy_makes_a_rollout_is_settled_and_so_are_the_steps(serial: Trained, overlapped: Trained) -> None:
+    assert (serial.acted, overlapped.acted) == ([0, 1, 2, 3], [0, 0, 1, 2])
+    for run in (serial, overlapped):
+        assert run.steps == [STEPS * 2, STEPS * 2 + UPDATES * STEPS * 2]
 
 
 @pytest.mark.parametrize("lag", [0, 1])
-def test_as_many_steps_are_made_as_configured(lag: int) -> None:
-    made: list[Watched] = []
-    run = trainer(with_lag(lag), made)
-    state = run.init_state()
-    warm_up = made[0].steps
-    assert warm_up == STEPS * 2
-    run.start(state)
-    for _ in range(UPDATES):
-        run.advance()
-    run.close()
-    assert made[0].steps - warm_up == UPDATES * STEPS * 2
-    assert made[0].closed
-
-
-@pytest.mark.parametrize("lag", [0, 1])
-def test_the_same_seed_gives_the_same_run(
-    lag: int, serial: tuple[list[HostMetrics], TrainState], overlapped: tuple[list[HostMetrics], TrainState]
-) -> None:
-    metrics, state = trained(with_lag(lag))
-    expected = overlapped if lag else serial
-    np.testing.assert_array_equal(numbers(metrics), numbers(expected[0]))
-    for ours, theirs in zip(leaves(state), leaves(expected[1]), strict=True):
+def test_the_same_seed_gives_the_same_run(lag: int, serial: Trained, overlapped: Trained) -> None:
+    again, expected = trained(with_lag(lag)), overlapped if lag else serial
+    np.testing.assert_array_equal(numbers(again.metrics), numbers(expected.metrics))
+    for ours, theirs in zip(leaves(again.state), leaves(expected.state), strict=True):
         np.testing.assert_array_equal(ours, theirs)
 
 
 def test_actions_come_to_the_same_through_memory_that_the_device_writes_to(
-    overlapped: tuple[list[HostMetrics], TrainState], monkeypatch: pytest.MonkeyPatch
+    overlapped: Trained, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pieces, "host_memory", lambda place: place.with_memory_kind(pieces.PINNED))
     monkeypatch.setattr(host, "_compiled", CompiledUpdate)
@@ -215,8 +209,8 @@ def test_actions_come_to_the_same_through_memory_that_the_device_writes_to(
     begun = run.init_state()
     run.start(to_tree(to_arrays(begun), describe(begun), run.state_shapes()))  # as a checkpoint gives it
     metrics = [run.advance() for _ in range(UPDATES)]
-    np.testing.assert_array_equal(numbers(metrics), numbers(overlapped[0]))
-    for ours, theirs in zip(leaves(run.state()), leaves(overlapped[1]), strict=True):
+    np.testing.assert_array_equal(numbers(metrics), numbers(overlapped.metrics))
+    for ours, theirs in zip(leaves(run.state()), leaves(overlapped.state), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     run.close()
     assert kinds == {pieces.PINNED}
@@ -224,6 +218,15 @@ def test_actions_come_to_the_same_through_memory_that_the_device_writes_to(
     once = dict.fromkeys(("actor", "_pack", "empty", "conclude", "evaluate_actions", "prepare", "apply", "finish"), 1)
     for name, count in {**once, "_decide": 3}.items():
         assert getattr(run.compiled, name)._cache_size() == count, name
+
+
+@pytest.mark.parametrize(("kinds", "expected"), [(("device", "pinned_host"), "there"), (("device",), None)])
+def test_a_gpu_writes_to_the_hosts_memory_where_it_can(kinds: tuple[str, ...], expected: str | None) -> None:
+    memories = [SimpleNamespace(kind=kind) for kind in kinds]
+    device = SimpleNamespace(platform="gpu", addressable_memories=lambda: memories)
+    place: Any = SimpleNamespace(device_set={"only": device}.values(), with_memory_kind={"pinned_host": "there"}.get)
+    found = inspect.unwrap(pieces.host_memory)(place)  # without the check that it is a sharding
+    assert found == expected
 
 
 @pytest.mark.skipif(len(jax.devices()) < 2, reason="one device")
@@ -237,31 +240,12 @@ def test_compiled_are_shared_by_trainers_of_one_device() -> None:
     assert elsewhere.sharding.device_set == {other}
 
 
-def test_a_cpu_has_no_need_of_memory_host_memory() -> None:
-    assert pieces.host_memory(pieces.default_sharding()) is None
-
-
-@pytest.mark.parametrize(("kinds", "expected"), [(("device", "pinned_host"), "there"), (("device",), None)])
-def test_a_gpu_writes_to_the_hosts_memory_where_it_can(kinds: tuple[str, ...], expected: str | None) -> None:
-    device = SimpleNamespace(
-        platform="gpu", addressable_memories=lambda: [SimpleNamespace(kind=kind) for kind in kinds]
-    )
-    place: Any = SimpleNamespace(device_set={"only": device}.values(), with_memory_kind={"pinned_host": "there"}.get)
-    found = inspect.unwrap(pieces.host_memory)(place)  # without the check that it is a sharding
-    assert found == expected
-
-
-def test_groups_change_nothing_but_rounding(overlapped: tuple[list[HostMetrics], TrainState]) -> None:
-    metrics, _ = trained(with_lag(1, groups=4))
-    np.testing.assert_allclose(numbers(metrics), numbers(overlapped[0]), rtol=1e-3, atol=1e-4)
-
-
-def test_a_seed_among_others_has_the_run_that_it_has_alone(overlapped: tuple[list[HostMetrics], TrainState]) -> None:
-    metrics, state = trained(with_lag(1), seeds=2)
+def test_a_seed_among_others_has_the_run_that_it_has_alone(overlapped: Trained) -> None:
+    metrics, state, *_ = trained(with_lag(1), seeds=2)
     first = [jax.tree.map(lambda leaf: leaf[:1], one) for one in metrics]
-    np.testing.assert_array_equal(numbers(first), numbers(overlapped[0]))
+    np.testing.assert_array_equal(numbers(first), numbers(overlapped.metrics))
     second = [jax.tree.map(lambda leaf: leaf[1:], one) for one in metrics]
-    np.testing.assert_array_equal(numbers(second), numbers(trained(with_lag(1), seed=1)[0]))
+    np.testing.assert_array_equal(numbers(second), numbers(trained(with_lag(1), seed=1).metrics))
     assert all(len(leaf) == 2 for leaf in leaves(state))
 
 

@@ -74,7 +74,6 @@ class Environments:
         return jax.jit(all_seeds, out_shardings=found, donate_argnums=donated, compiler_options=options)
 
     def run(self, program: Callable[..., Any], *arguments: PyTree) -> PyTree:
-        """Run a program with these seeds."""
         return program(self.keys, *arguments)
 
 

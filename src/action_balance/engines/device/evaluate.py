@@ -17,7 +17,6 @@ from action_balance.agent.rollout import empty_memory, make_actor
 from action_balance.agent.state import Actor, TrainedAgent, TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.core.stacked import take
-from action_balance.engines.callbacks import OnMessage
 from action_balance.engines.evaluate import (
     ACTION_MODES,
     ActionMode,
@@ -144,11 +143,7 @@ def evaluate(
     episodes: int,
     seed: int,
     report: OnEpisodes = lambda _: None,
-    on_message: OnMessage = lambda _: None,
-    record: bool = False,
 ) -> dict[ActionMode, Evaluation]:
-    """Play episodes of all agents of a run; see `factory.evaluate_run`. Nothing has to be recorded."""
-    del on_message, record
     context = AgentContext(config.agent, config.env.spec)
 
     @jax.jit

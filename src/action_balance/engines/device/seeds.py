@@ -21,7 +21,6 @@ class Seeds:
     """
 
     def __init__(self, first: int, count: int, devices: Sequence[jax.Device]) -> None:
-        """Give every seed a place."""
         self.count = count
         self._one_batch = devices[0].platform != "cpu"
         places = -(-count // len(devices)) * len(devices)
@@ -78,7 +77,6 @@ class Seeds:
         return jax.jit(distributed, out_shardings=self._placed, donate_argnums=donated, compiler_options=options)
 
     def run(self, program: Callable[..., Any], *arguments: PyTree) -> PyTree:
-        """Run a program with these seeds."""
         return program(self._spare, self.keys, *arguments)
 
 

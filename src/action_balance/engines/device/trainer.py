@@ -78,7 +78,6 @@ class DeviceTrainer(Trainer):
     resume_note = ""
 
     def state_shapes(self) -> TrainState:
-        """See `Trainer.state_shapes`."""
         keys = jax.eval_shape(lambda: jax.vmap(jax.random.key)(jnp.arange(self.seeds.count)))
         return jax.eval_shape(jax.vmap(self._init_one), keys)
 
@@ -90,21 +89,17 @@ class DeviceTrainer(Trainer):
         return states
 
     def start(self, states: TrainState) -> None:
-        """See `Trainer.start`."""
         self._state = self.seeds.place(states)
 
     def advance(self) -> HostMetrics:
-        """See `Trainer.advance`."""
         self._state, metrics = self.step(self._state)
         return {name: np.asarray(values)[: self.seeds.count] for name, values in metrics.items()}
 
     def state(self) -> TrainState:
-        """See `Trainer.state`."""
         states: TrainState = self.seeds.cut(self._state)
         return states
 
     def visits(self) -> Int[np.ndarray, "states choices"] | None:
-        """See `Trainer.visits`."""
         return np.asarray(self.seeds.cut(self._state.visits)).sum(axis=0) if self.spec.states else None
 
     def close(self) -> None:

@@ -96,7 +96,6 @@ class HostActor:
         self.buffers[group], self.newest[group] = following, (frame, ends, mask)
 
     def end_rollout(self) -> HostRollout:
-        """End the rollout."""
         self.rollouts += 1
         return self.rollout
 

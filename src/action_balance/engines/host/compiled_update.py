@@ -74,13 +74,11 @@ class GradAccumulator(eqx.Module):
 
     @classmethod
     def empty(cls, params: PackedTree, names: Sequence[str], minibatches: int) -> "GradAccumulator":
-        """The accumulator at the beginning of an update."""
         zero, terms = jnp.zeros((), jnp.int32), jnp.zeros((len(names), minibatches))
         return cls(jax.tree.map(jnp.zeros_like, params), terms, zero, zero, tuple(names))
 
     @property
     def losses(self) -> Losses:
-        """Of all minibatches so far."""
         return dict(zip(self.names, self.terms, strict=True))
 
     def with_part(self, gradients: PackedTree, losses: Losses) -> "GradAccumulator":
@@ -96,7 +94,6 @@ class GradAccumulator(eqx.Module):
         )
 
     def next_minibatch(self) -> "GradAccumulator":
-        """The accumulator at the beginning of the next minibatch."""
         zeros = jax.tree.map(jnp.zeros_like, self.gradients)
         return replace(self, gradients=zeros, number=self.number + 1, part=jnp.zeros_like(self.part))
 
@@ -136,7 +133,6 @@ class CompiledUpdate:
     """The functions that run on the device, compiled once for all seeds and groups."""
 
     def __init__(self, config: AgentConfig, spec: EnvSpec, sharding: Sharding | None = None) -> None:
-        """Compile nothing yet."""
         self.config, self.context = config, AgentContext(config, spec)
         self.group = config.envs // config.groups  # M
         shuffled = config.minibatch_of == "samples"

@@ -24,7 +24,6 @@ class TreePacker:
     """Packs trees of the same structure, shapes and types."""
 
     def __init__(self, like: Any, largest: float = float("inf")) -> None:
-        """Prepare for trees of one kind."""
         leaves, self._structure = jax.tree.flatten(like)
         self._shapes = [leaf.shape for leaf in leaves]
         self._is_packed = [leaf.dtype == jnp.float32 and prod(leaf.shape) <= largest for leaf in leaves]
@@ -35,7 +34,6 @@ class TreePacker:
         self._offsets = [0, *accumulate(sizes)]
 
     def pack(self, tree: Any) -> PackedTree:
-        """Pack the leaves of a tree."""
         leaves = jax.tree.leaves(tree)
         packed = [self._padded(leaf, place) for place, leaf in enumerate(leaves) if self._is_packed[place]]
         others = tuple(leaf for leaf, is_packed in zip(leaves, self._is_packed, strict=True) if not is_packed)

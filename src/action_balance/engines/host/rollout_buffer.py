@@ -83,23 +83,19 @@ class RolloutBuffer(eqx.Module):
 
     @property
     def action(self) -> Int[Array, "T M *c"]:
-        """The actions."""
         chosen = self.notes[..., : self._components].astype(jnp.int32)
         return chosen.reshape(*chosen.shape[:2], *self.action_shape)
 
     @property
     def log_prob(self) -> Float[Array, "T M"]:
-        """Log beta(a|s)."""
         return self._rest[..., 0]
 
     @property
     def values(self) -> Float[Array, "T M 2"]:
-        """The intrinsic and extrinsic values."""
         return self._rest[..., 1:3]
 
     @property
     def logits(self) -> Float[Array, "T M A"]:
-        """Logits of pi."""
         return self._choices(0)
 
     @property

@@ -77,7 +77,6 @@ class HostTrainer(Trainer):
         seeds: int = 1,
         in_thread: bool = False,
     ) -> None:
-        """Nothing is started yet."""
         self.config, self._spec, self._make, self._in_thread = config, spec, make, in_thread
         self._seeds = range(first_seed, first_seed + seeds)
         same = replace(config, host=HostConfig(groups=config.groups))  # lag and threads do not matter to programs
@@ -96,7 +95,6 @@ class HostTrainer(Trainer):
     resume_note = "all environments were restarted: episodes in progress at the checkpoint are not counted"
 
     def state_shapes(self) -> TrainState:
-        """See `Trainer.state_shapes`."""
         # Not the compiled program: one with options of the compiler is not part of another.
         init = partial(init_agent, self.compiled.context, empty_stats(self.spec))
         return jax.eval_shape(jax.vmap(init), jax.random.split(jax.random.key(0), len(self._seeds)))
@@ -278,7 +276,6 @@ class HostTrainer(Trainer):
         return metrics
 
     def state(self) -> TrainState:
-        """See `Trainer.state`."""
         states: TrainState = stack([actor.state for actor in self.actors])
         return states
 
