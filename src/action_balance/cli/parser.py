@@ -18,7 +18,7 @@ _NUMBER = re.compile(r"-\.?\d|-(inf|nan)$")
 
 
 @dataclass
-class Sorted:
+class SortedWords:
     """Words sorted by the flags that they follow."""
 
     words: dict[str, list[str]] = field(default_factory=dict)  # by path; of a switch, "true" or "false"
@@ -46,11 +46,11 @@ def parse(form: Form, words: Sequence[str], owner: Owner = lambda _: None) -> An
     return form.build(given)
 
 
-def sort_words(flags: Iterable[Flag], words: Sequence[str]) -> Sorted:
+def sort_words(flags: Iterable[Flag], words: Sequence[str]) -> SortedWords:
     """Sort words by the flags that they follow."""
     known = {one.name: one for one in flags if not one.positional}
     known |= {f"--no-{name[2:]}": one for name, one in known.items() if one.kind is bool}
-    found, todo = Sorted(), deque(words)
+    found, todo = SortedWords(), deque(words)
     while todo:
         word = todo.popleft()
         name, equals, value = word.partition("=")

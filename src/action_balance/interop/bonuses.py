@@ -33,13 +33,9 @@ class ActionBalance(Module):
     _Settings: ClassVar[type[BalanceSettings]] = BalanceSettings
     _settings: BalanceSettings
 
-    def _state(self) -> Learner:
-        return self._learner
-
     def _restore(self, settings: BalanceSettings, state: Learner) -> None:
-        self._settings = settings
+        super()._restore(settings, state)
         self._shifts = compiled.shifts(settings.bonus, settings.normalize)
-        self._replace(state)
 
     @classmethod
     def create(
@@ -73,7 +69,9 @@ class ActionBalance(Module):
         Returns:
             The bonus.
         """
-        spaces = Spaces.of(obs_space, _given("action_space", action_space), layout)
+        if action_space is None:
+            raise UserError("action_space is missing: pass a Discrete space or the number of actions")
+        spaces = Spaces.of(obs_space, action_space, layout)
         settings = BalanceSettings(
             spaces=spaces,
             coef=float(coef),
@@ -212,9 +210,8 @@ class RND(Module):
         return self._learner, self._scale
 
     def _restore(self, settings: RNDSettings, state: tuple[Learner, ReturnScale]) -> None:
-        self._settings = settings
         learner, self._scale = state
-        self._replace(learner)
+        super()._restore(settings, learner)
 
     @classmethod
     def create(
@@ -342,9 +339,3 @@ class RND(Module):
         parts = Minibatches.of(epochs, minibatches, update_proportion)
         seen, lead = self._settings.spaces.observations(to_numpy(next_obs), "next_obs")
         return self._learn(seen if valid is None else seen[counted(valid, lead).ravel()], None, parts)
-
-
-def _given(name: str, value: Any) -> Any:
-    if value is None:
-        raise UserError(f"{name} is missing: pass a Discrete space or the number of actions")
-    return value

@@ -7,7 +7,6 @@ Unlike everything else here these classes are mutable, as such loops expect: wha
 import math
 import os
 import sys
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any, ClassVar, Self
@@ -25,7 +24,7 @@ from action_balance.interop.settings import BonusSettings
 from action_balance.interop.tensors import to_numpy, to_tensors
 
 
-class Module(ABC):
+class Module:
     """A bonus with everything that it has learned."""
 
     #: The class of the settings.
@@ -72,13 +71,14 @@ class Module(ABC):
         """Copies, and processes that are started with one, get everything learned."""
         return self._of, (self.state_dict(tensors=False),)
 
-    @abstractmethod
     def _state(self) -> Any:
         """Everything learned, as one tree."""
+        return self._learner
 
-    @abstractmethod
     def _restore(self, settings: Any, state: Any) -> None:
         """Replace everything learned."""
+        self._settings = settings
+        self._replace(state)
 
     def _replace(self, learner: Learner) -> None:
         self._learner, self._acting = learner, learner.acting

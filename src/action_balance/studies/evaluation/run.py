@@ -1,6 +1,6 @@
 """``evaluate RUN``: how the agents of a run perform without learning, on the screen and as files in its folder."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,8 @@ from action_balance.engines.restore import restore, trained_on
 from action_balance.envs.replay import Replay, Visit
 from action_balance.errors import UserError
 from action_balance.files import Data, NotWritable
-from action_balance.runs import Restored, RunFolder
+from action_balance.runs import RunFolder
+from action_balance.runs.evaluation import SUMMARY
 from action_balance.studies.evaluation import episodes as tables
 from action_balance.studies.evaluation.episodes import Rooms
 from action_balance.terminal.console import say
@@ -59,7 +60,11 @@ def evaluate_folder(
 ) -> Data:
     """Play episodes with every agent of a run whose settings are trusted; see `evaluate`."""
     check(episodes, seed, config)
-    restored = _restore(folder, config, checkpoint)
+
+    def shapes() -> TrainState:
+        return make_trainer(config, trained_on=trained_on(folder), trains=False).state_shapes()
+
+    restored = restore(folder, config, checkpoint, shapes)
     say(console, *restored.warnings, f"evaluating update {restored.update} of {folder.path} on {device()} ...")
     method = config.agent.label
     summary, files = play(config, method, restored.update, restored.state, episodes, seed, console)
@@ -67,13 +72,16 @@ def evaluate_folder(
     made = {"update": restored.update, "steps": restored.update * config.agent.steps_per_update}
     requested = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
     numbers = {**about, "requested": requested, "checkpoint": made, **summary}
-    try:
-        out = folder.save_evaluation(numbers, files)
-    except NotWritable as error:  # somebody else's run, or an archive: the scores are printed all the same
-        say(console, f"nothing was written: {error}")
-    else:
-        say(console, f"wrote {', '.join(['evaluation.json', *files])} to {out}")
+    keep(lambda: folder.save_evaluation(numbers, files), files, console)
     return numbers
+
+
+def keep(save: Callable[[], Path], files: Iterable[str], console: Console) -> None:
+    """Save an evaluation, unless the run is somebody else's, or an archive: the scores are printed all the same."""
+    try:
+        say(console, f"wrote {', '.join([SUMMARY, *files])} to {save()}")
+    except NotWritable as error:
+        say(console, f"nothing was written: {error}")
 
 
 def check(episodes: int, seed: int, config: TrainConfig) -> None:
@@ -83,13 +91,6 @@ def check(episodes: int, seed: int, config: TrainConfig) -> None:
         raise UserError(f"{episodes:,} episodes do not fit into memory: use at most --episodes {most}")
     if not 0 <= as_whole("--seed", seed) < 2**31:
         raise UserError(f"--seed must be 0 or more and below {2**31}, not {seed}")
-
-
-def _restore(folder: RunFolder, config: TrainConfig, checkpoint: str) -> Restored:
-    def shapes() -> TrainState:
-        return make_trainer(config, trained_on=trained_on(folder), trains=False).state_shapes()
-
-    return restore(folder, config, checkpoint, shapes)
 
 
 def play(

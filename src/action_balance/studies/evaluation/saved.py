@@ -8,10 +8,10 @@ from rich.console import Console
 
 from action_balance.core.stacked import stack
 from action_balance.errors import UserError
-from action_balance.files import Data, NotWritable, to_json, write_atomically
+from action_balance.files import Data, to_json, write_atomically
 from action_balance.reading import exists
 from action_balance.runs.evaluation import SUMMARY
-from action_balance.studies.evaluation.run import check, play
+from action_balance.studies.evaluation.run import check, keep, play
 from action_balance.terminal.console import say
 from action_balance.trained import agent_file
 
@@ -39,18 +39,14 @@ def evaluate_file(
     made = {"update": update, "steps": update * config.agent.steps_per_update}
     requested = {"episodes": episodes, "seed": seed}
     numbers = {**about, "requested": requested, "checkpoint": made, **summary, "files": list(files)}
-    try:
-        _write(folder, {**files, SUMMARY: to_json(numbers)})
-    except NotWritable as error:
-        say(console, f"nothing was written: {error}")
-    else:
-        say(console, f"wrote {', '.join([SUMMARY, *files])} to {folder}")
+    keep(lambda: _write(folder, {**files, SUMMARY: to_json(numbers)}), files, console)
     return numbers
 
 
-def _write(folder: Path, files: Mapping[str, bytes]) -> None:
+def _write(folder: Path, files: Mapping[str, bytes]) -> Path:
     """Write the files of an evaluation, the summary last; those of an earlier one are replaced, and nothing else."""
     if not exists(folder / SUMMARY) and (taken := [name for name in files if exists(folder / name)]):
         raise UserError(f"{folder} holds {taken[0]}, which does not belong to an evaluation: choose another --out")
     for name, content in files.items():
         write_atomically(folder / name, content)
+    return folder
