@@ -7,7 +7,7 @@ from sweeps import BASE, EPOCHS, RATE, SPACE, settings, trial
 
 from action_balance.runs.results import to_csv
 from action_balance.studies.statistics import difference
-from action_balance.studies.sweep.trials import Final, Trial, best, choose_finals, columns, ranked, rows
+from action_balance.studies.sweep.trials import Final, Trial, best, choose_finals, ranked, table
 
 
 def test_finished_trials_are_ranked_by_their_score_and_others_by_how_far_they_came() -> None:
@@ -33,7 +33,7 @@ def test_the_table_has_every_trial_with_its_values_and_rank() -> None:
         trial(1, 0.25, "stopped early", part=3),
         trial(2, status="invalid", part=0, reason="no, not so"),
     ]
-    text = to_csv(columns(SPACE, "episode_return"), rows(trials, SPACE)).decode()
+    text = to_csv(*table(trials, SPACE, "episode_return")).decode()
     assert text.splitlines() == [
         "trial,ppo.learning_rate,ppo.epochs,episode_return,rank,status,updates,steps,seconds,reason",
         "0,0.001,2,0.5,1,finished,18,18000,36.0,",

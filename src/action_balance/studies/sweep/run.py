@@ -25,7 +25,7 @@ from action_balance.studies.sweep.journal import Journal, mend, propose
 from action_balance.studies.sweep.page import result_page
 from action_balance.studies.sweep.settings import PARTS, SweepSettings
 from action_balance.studies.sweep.training import TrialJob, seed_scores
-from action_balance.studies.sweep.trials import FINAL, TRIALS, Final, Trial, best, choose_finals, columns, rows
+from action_balance.studies.sweep.trials import FINAL, TRIALS, Final, Trial, best, choose_finals, table
 from action_balance.studies.sweep.verdict import show_verdict, values_text
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import score
@@ -75,7 +75,7 @@ class Search:
             "planned": {"trials": settings.search.trials, "finalists": settings.search.finalists},
             "ours": {"trials": [one.to_data() for one in trials], "finals": [one.to_data() for one in self.finals]},
         }
-        self._folder.write_csv(TABLE, columns(space, metric), rows(trials, space))
+        self._folder.write_csv(TABLE, *table(trials, space, metric))
         self._folder.write(REPORT, as_bytes(result_page(self._out, self._folder.summary)))
         self._folder.save()
 
