@@ -74,12 +74,6 @@ def test_means_and_differences_are_those_of_the_fresh_seeds() -> None:
     assert expected.low > 0
 
 
-def test_without_all_scores_there_is_no_mean() -> None:
-    unknown = Final("baseline", {}, scores=(1.0, math.nan))
-    assert math.isnan(unknown.mean.value)
-    assert math.isnan(unknown.more_than(Final("x", {}, scores=(1.0,))).value)
-
-
 def test_a_final_survives_its_file() -> None:
     final = Final("trial-0000", {RATE: 0.002, EPOCHS: 4}, 0, 0.5, (1.0, 2.0))
     assert Final.from_data(final.to_data()) == final
