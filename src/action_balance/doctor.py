@@ -5,7 +5,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from importlib import metadata
@@ -180,11 +180,23 @@ def self_test(needed: Sequence[Package]) -> list[Check]:
 def examine(console: Console) -> None:
     """Print everything; a `UserError` that names the fix if something is broken."""
     needed = packages()
-    _show(console, "Versions", _versions(needed))
-    _show(console, "Machine", _machine())
-    _show(console, f"Extras: {install('EXTRA')} in the project's folder", _extras(needed))
+    versions: list[tuple[str, ...]] = [(NAME, __version__), ("Python", platform.python_version())]
+    for one in needed:
+        versions.append((one.name, one.version or "-", str(one.needed), ", ".join(one.extras)))
+        if one.name == "jax":
+            versions.append(("jaxlib", version("jaxlib") or "-"))
+    _show(console, "Versions", versions, ("package", "version", "required", "extra"))
+    folder = use_program_cache()
+    kept = f"{folder}, at most {as_size(LIMIT)}" if folder else f"off; {SETTING}=FOLDER sets a writable folder"
+    machine = {"system": platform.platform(), "Python": sys.executable, **devices(), "compilation cache": kept}
+    _show(console, "Machine", [(name, Text(text)) for name, text in machine.items()])
+    extras = []
+    for extra, use in EXTRAS.items():
+        parts = [one for one in needed if extra in one.extras]
+        extras.append((extra, use, "installed" if parts and all(one.fits for one in parts) else "not installed"))
+    _show(console, f"Extras: {install('EXTRA')} in the project's folder", extras, ("extra", "for", ""))
     checks = self_test(needed)
-    _show(console, "Self-test", _results(checks))
+    _show(console, "Self-test", [(one.name, Text(f"failed: {one.error}" if one.error else "ok")) for one in checks])
     problems = [
         f"{one.name} {one.version} is not supported, {one.needed} is required: {one.command}"
         for one in needed
@@ -197,49 +209,14 @@ def examine(console: Console) -> None:
     console.print("everything works")
 
 
-def _show(console: Console, title: str, table: Table) -> None:
-    console.print(Text(title, style="bold"))
-    console.print(table)
-    console.print()
-
-
-def _table(*columns: str) -> Table:
+def _show(
+    console: Console, title: str, rows: Iterable[Sequence[str | Text]], columns: Sequence[str] = ("", "")
+) -> None:
     table = Table(box=None, padding=(0, 3, 0, 0), show_header=any(columns), header_style="dim")
     for number, column in enumerate(columns):
         table.add_column(column, no_wrap=number == 0, overflow="fold")
-    return table
-
-
-def _versions(needed: Sequence[Package]) -> Table:
-    table = _table("package", "version", "required", "extra")
-    table.add_row(NAME, __version__, "", "")
-    table.add_row("Python", platform.python_version(), "", "")
-    for one in needed:
-        table.add_row(one.name, one.version or "-", str(one.needed), ", ".join(one.extras))
-        if one.name == "jax":
-            table.add_row("jaxlib", version("jaxlib") or "-", "", "")
-    return table
-
-
-def _machine() -> Table:
-    table, folder = _table("", ""), use_program_cache()
-    kept = f"{folder}, at most {as_size(LIMIT)}" if folder else f"off; {SETTING}=FOLDER sets a writable folder"
-    about = {"system": platform.platform(), "Python": sys.executable, **devices(), "compilation cache": kept}
-    for name, text in about.items():
-        table.add_row(name, Text(text))
-    return table
-
-
-def _extras(needed: Sequence[Package]) -> Table:
-    table = _table("extra", "for", "")
-    for extra, use in EXTRAS.items():
-        parts = [one for one in needed if extra in one.extras]
-        table.add_row(extra, use, "installed" if parts and all(one.fits for one in parts) else "not installed")
-    return table
-
-
-def _results(checks: Sequence[Check]) -> Table:
-    table = _table("", "")
-    for check in checks:
-        table.add_row(check.name, Text(f"failed: {check.error}" if check.error else "ok"))
-    return table
+    for row in rows:
+        table.add_row(*row)
+    console.print(Text(title, style="bold"))
+    console.print(table)
+    console.print()

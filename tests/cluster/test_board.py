@@ -7,15 +7,9 @@ from counting_job import CountingJob
 from rich.console import Console
 
 from action_balance.cluster.board import Board
-from action_balance.cluster.mailbox import Place
 from action_balance.engines.metrics_rows import Progress
 
-HERE = Place("f00", "node-1")
-
-
-def add(board: Board, jobs: list[CountingJob]) -> None:
-    for job in jobs:
-        board.add(job)
+HERE = "node-1"
 
 
 def at(update: int) -> Progress:
@@ -27,7 +21,8 @@ def test_every_change_is_a_line_and_the_summary_counts_them(tmp_path: Path) -> N
     console = Console(file=output, width=200)
     jobs = [CountingJob(name, tmp_path / name) for name in ("a", "b", "c", "d")]
     with Board(console, total=6, finished=2) as board:
-        add(board, jobs)
+        for job in jobs:
+            board.add(job)
         board.started(jobs[0], HERE, 1, 0)
         board.progress(jobs[0], at(6))
         board.finished(jobs[0])
@@ -50,7 +45,8 @@ def test_the_time_that_is_left_follows_from_the_updates_of_this_command(tmp_path
     (tmp_path / "b" / "count").write_text("2")  # made before
     now = [0.0]
     board = Board(Console(file=io.StringIO()), 2, clock=lambda: now[0])
-    add(board, jobs)
+    for job in jobs:
+        board.add(job)
     board.started(jobs[0], HERE, 1, 0)
     assert "left" not in board.summary()
     now[0] = 20.0
@@ -67,7 +63,8 @@ def test_a_terminal_shows_a_bar_for_each_run_as_far_as_there_is_room(tmp_path: P
     console = Console(file=output, force_terminal=True, width=100, height=6)
     jobs = [CountingJob(f"run-{number}", tmp_path / str(number)) for number in range(4)]
     with Board(console, 4) as board:
-        add(board, jobs)
+        for job in jobs:
+            board.add(job)
         for job in jobs:
             board.started(job, HERE, 1, 0)
         board.progress(jobs[0], at(3))

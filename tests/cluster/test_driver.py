@@ -54,11 +54,6 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Bench:
     return Bench(tmp_path / "job")
 
 
-def test_a_finished_job_is_reported_and_not_tried_again(bench: Bench) -> None:
-    bench.campaign._came_back(bench.run, Outcome("finished"))
-    assert (bench.finished, bench.delay) == (["job"], None)
-
-
 def test_a_job_that_fails_is_given_up_with_its_reason(bench: Bench) -> None:
     bench.campaign._came_back(bench.run, Outcome("failed", "no space left"))
     assert (bench.campaign.failed, bench.delay, bench.finished) == ({"job": "no space left"}, None, [])
@@ -71,11 +66,6 @@ def test_a_job_that_was_stopped_with_its_machine_continues_at_once(bench: Bench)
     bench.campaign._came_back(bench.run, Outcome("stopped"))
     assert bench.delay == 0.0
     assert bench.lines == ["job: stopped by its machine; it continues after update 4"]
-
-
-def test_a_job_that_another_process_trains_is_tried_again_later(bench: Bench) -> None:
-    bench.campaign._came_back(bench.run, Outcome("busy", "another process trains job"))
-    assert bench.delay == driver.BUSY_DELAY
 
 
 def test_crashes_without_progress_are_tried_again_with_growing_delays_and_then_given_up(bench: Bench) -> None:
@@ -113,11 +103,13 @@ def test_a_machine_that_cannot_train_a_job_counts_as_a_crash_with_its_reason(ben
     }
 
 
-def test_a_report_that_cannot_be_written_stops_no_other_run(bench: Bench) -> None:
+def test_a_finished_job_is_reported_and_a_report_that_cannot_be_written_stops_no_other_run(bench: Bench) -> None:
     def report(_job: object) -> None:
         raise UserError("line 3 is damaged")
 
+    bench.campaign._came_back(bench.run, Outcome("finished"))
+    assert (bench.finished, bench.delay) == (["job"], None)
     bench.campaign.on_finished = report
     bench.campaign._came_back(bench.run, Outcome("finished"))
-    assert bench.lines == ["job: finished, but there is no report yet: line 3 is damaged (1 of 1)"]
+    assert bench.lines[1].startswith("job: finished, but there is no report yet: line 3 is damaged")
     assert not bench.campaign.failed

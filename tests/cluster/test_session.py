@@ -54,12 +54,7 @@ def test_one_line_says_what_to_install_without_ray(monkeypatch: pytest.MonkeyPat
         pass
 
 
-@pytest.mark.parametrize(
-    ("resources", "words"),
-    [
-        (Resources(1, 0, 2, 0, 1), "Ray with 2 cores, up to 2 runs at once"),
-        (Resources(8, 1, 64, 8, 2), "Ray with 64 cores and 8 GPUs of 2 nodes, up to 8 runs at once"),
-    ],
-)
-def test_the_cluster_is_described(resources: Resources, words: str) -> None:
-    assert resources.description == words
+def test_the_cluster_is_described() -> None:
+    assert Resources(1, 0, 2, 0, 1).description == "Ray with 2 cores, up to 2 runs at once"
+    several = "Ray with 64 cores and 8 GPUs of 2 nodes, up to 8 runs at once"
+    assert Resources(8, 1, 64, 8, 2).description == several

@@ -8,7 +8,7 @@ import pytest
 
 from action_balance.config.agent import AgentConfig
 from action_balance.config.registry import env_config
-from action_balance.config.stopping import METRICS, Condition, first_that_holds
+from action_balance.config.stopping import METRICS, StopCondition, first_that_holds
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 
@@ -27,7 +27,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "howto" / "metrics.md"
     ],
 )
 def test_a_condition_compares_a_metric_with_a_number(text: str, value: float, holds: bool) -> None:
-    condition = Condition.parse(text)
+    condition = StopCondition.parse(text)
     assert condition.metric == "episode_return"
     assert condition.holds({"episode_return": value}) is holds
 
@@ -49,11 +49,11 @@ def test_anything_else_is_refused_before_a_run_begins(text: str, message: str) -
 
 def test_a_bonus_of_a_user_may_have_metrics_of_its_own() -> None:
     config = TrainConfig(env_config("deep-sea"), AgentConfig(intrinsic="my_bonus:Mine"), stop_when=("mine>1",))
-    assert config.conditions == [Condition("mine>1", "mine", ">", 1.0)]
+    assert config.conditions == [StopCondition("mine>1", "mine", ">", 1.0)]
 
 
 def test_one_condition_suffices_and_all_are_checked() -> None:
-    low, high = Condition.parse("states>=3"), Condition.parse("return>=1")
+    low, high = StopCondition.parse("states>=3"), StopCondition.parse("return>=1")
     assert first_that_holds([high, low], {"states": 4.0, "episode_return": 0.0}) is low
     assert first_that_holds([high, low], {"states": 2.0, "episode_return": 0.0}) is None
     with pytest.raises(UserError, match="this run has no metric episode_return: choose from states"):

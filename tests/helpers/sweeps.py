@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from inline_cluster import InlineCluster
 
 from action_balance.config.agent import AgentConfig, PPOConfig
 from action_balance.config.registry import env_config
@@ -68,6 +69,7 @@ class Trainer:
     def __init__(self, value: Callable[[TrainConfig], float]) -> None:
         self.value = value
         self.trained: list[tuple[str, int]] = []  # the names of runs, and the update after which they began
+        self.cluster = InlineCluster()  # that it trains for
 
     def __call__(self, path: Path, config: TrainConfig, listeners: Listeners, trust: bool = False) -> bool:
         del trust

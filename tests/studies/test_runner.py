@@ -233,19 +233,12 @@ def test_a_command_of_a_run_has_all_settings_of_its_study(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    ("study", "words", "runs"),
-    [
-        ("atari", (), 90),
-        ("entropy", (), 3),
-        ("neural", ("--studies", "open", "counting"), 6),
-        ("exploration", (), 10),
-        ("bonuses", ("--worlds", "deep-sea-10", "--studies", "worth", "--intrinsic", "rnd"), 9),
-    ],
+    ("study", "runs"), [("atari", 90), ("entropy", 3), ("neural", 16), ("exploration", 10), ("bonuses", 29)]
 )
 def test_every_study_of_training_runs_lists_them(
-    study: str, words: tuple[str, ...], runs: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    study: str, runs: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert call("reproduce", study, "--out", str(tmp_path / "out"), "--list-runs", *words) == 0
+    assert call("reproduce", study, "--out", str(tmp_path / "out"), "--list-runs") == 0
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len({*lines}) == runs
     assert all(line.startswith(f"action-balance reproduce {study} --out ") and " --only " in line for line in lines)

@@ -8,7 +8,6 @@ from rich.progress import BarColumn, Progress, TextColumn
 from rich.text import Text
 
 from action_balance.cluster.jobs import Job
-from action_balance.cluster.mailbox import Place
 from action_balance.engines.metrics_rows import Progress as Training
 from action_balance.errors import as_duration
 from action_balance.printable import printable
@@ -34,7 +33,7 @@ class Board(LiveScreen):
         self._total, self._before = total, finished
         self._done, self._failed, self._retries = 0, 0, 0
         self._now: dict[str, Training | None] = {}
-        self._places: dict[str, str] = {}
+        self._hosts: dict[str, str] = {}
         self._jobs: dict[str, Job] = {}
         self._base: dict[str, int] = {}  # updates that were made before
         self._updates, self._made = 0, 0  # of this command: of all jobs, and of those that are finished
@@ -45,10 +44,10 @@ class Board(LiveScreen):
         self._jobs[job.name], self._base[job.name] = job, job.saved()
         self._updates += job.updates - self._base[job.name]
 
-    def started(self, job: Job, place: Place, attempt: int, saved: int) -> None:
-        self._now[job.name], self._places[job.name] = None, place.host
+    def started(self, job: Job, host: str, attempt: int, saved: int) -> None:
+        self._now[job.name], self._hosts[job.name] = None, host
         began = f"continues after update {saved:,} of {job.updates:,}" if saved else "starts"
-        self.say(f"{job.name}: {began} on {place.host}{f' (attempt {attempt})' if attempt > 1 else ''}")
+        self.say(f"{job.name}: {began} on {host}{f' (attempt {attempt})' if attempt > 1 else ''}")
 
     def progress(self, job: Job, now: Training) -> None:
         self._now[job.name] = now
@@ -78,7 +77,11 @@ class Board(LiveScreen):
         due = min(LONGEST, max(LINE_EVERY, (now - self._began) / 60))
         if not self.console.is_terminal and now - self._last_line >= due:
             self._last_line = now
-            self.say(f"{self.summary()}; {'; '.join(self._short(name) for name in self._now) or 'none is running'}")
+            running = [
+                f"{name} {100 * at.update // self._jobs[name].updates} %" if at else f"{name} starting"
+                for name, at in self._now.items()
+            ]
+            self.say(f"{self.summary()}; {'; '.join(running) or 'none is running'}")
 
     def summary(self) -> str:
         """How many jobs are finished, run, wait and have failed, and the time that is left."""
@@ -99,10 +102,6 @@ class Board(LiveScreen):
         seconds = (self._clock() - self._began) * (self._updates - made) / made
         return f"about {as_duration(max(0.0, seconds))} left"
 
-    def _short(self, name: str) -> str:
-        now = self._now[name]
-        return f"{name} {100 * now.update // self._jobs[name].updates} %" if now else f"{name} starting"
-
     def render(self) -> ConsoleRenderable:
         """A bar for each job that runs, as far as there is room, and a summary."""
         bars = Progress(
@@ -113,19 +112,11 @@ class Board(LiveScreen):
         )
         room = max(1, self.console.size.height - RESERVED)
         for name, now in list(self._now.items())[:room]:
-            text = f"{self._describe(name, now)} on {self._places.get(name, 'its node')}"
-            bars.add_task(
-                printable(name),
-                total=self._jobs[name].updates,
-                completed=now.update if now else 0,
-                text=printable(text),
-            )
+            job, text = self._jobs[name], "starting"
+            if now is not None:
+                steps = f"{now.steps // job.seeds:,} steps{' per seed' if job.seeds > 1 else ''}"
+                text = f"{steps}, return {score(now.episode_return)}"
+            text = printable(f"{text} on {self._hosts[name]}")
+            bars.add_task(printable(name), total=job.updates, completed=now.update if now else 0, text=text)
         rest = [Text(f"and {len(self._now) - room} more")] if len(self._now) > room else []
         return Group(bars, *rest, Text(self.summary()))
-
-    def _describe(self, name: str, now: Training | None) -> str:
-        if now is None:
-            return "starting"
-        job = self._jobs[name]
-        steps = f"{now.steps // job.seeds:,} steps{' per seed' if job.seeds > 1 else ''}"
-        return f"{steps}, return {score(now.episode_return)}"

@@ -71,8 +71,8 @@ class Campaign:
         """Train jobs until all of them are finished or have failed; an iterator is asked whenever there is room."""
         room = math.inf if isinstance(jobs, Sequence) else self.resources.slots
         coming = iter(jobs)
-        self._mailbox = self._start_mailbox()
-        with self.board, graceful_stop(self._stopping) as stop:
+        self._start_mailbox()
+        with self.board, graceful_stop(lambda: f"stopping: {count(len(self._refs), 'run')} will be saved") as stop:
             try:
                 while True:
                     if stop.is_set():
@@ -87,16 +87,13 @@ class Campaign:
                 self._stop_tasks()
                 raise
 
-    def _stopping(self) -> str:
-        return f"stopping: {count(len(self._refs), 'run')} will be saved"
-
-    def _start_mailbox(self) -> Any:
+    def _start_mailbox(self) -> None:
         import ray
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
         here = NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
         actor = ray.remote(Mailbox).options(num_cpus=0, max_restarts=-1, max_task_retries=-1, scheduling_strategy=here)
-        return actor.remote()
+        self._mailbox = actor.remote()
 
     def _step(self) -> None:
         """Submit what is due, and take notice of what has happened since."""
@@ -139,7 +136,7 @@ class Campaign:
             return  # of a process that was lost, or has ended
         if message.kind == "started":
             run.place = message.about
-            self.board.started(run.job, message.about, run.attempt, run.saved)
+            self.board.started(run.job, message.about.host, run.attempt, run.saved)
         elif message.kind == "progress":
             self.board.progress(run.job, message.about)
         else:
@@ -164,7 +161,12 @@ class Campaign:
 
     def _came_back(self, run: _Run, outcome: Outcome) -> None:
         if outcome.status == "finished":
-            self._finished(run)
+            self._runs.pop(run.job.name, None)
+            try:
+                says = self.on_finished(run.job)
+            except (UserError, OSError) as error:  # other runs change their files; the report in the end is complete
+                says = f"finished, but there is no report yet: {reason(error)}"
+            self.board.finished(run.job, says)
         elif outcome.status == "failed":
             self._give_up(run, outcome.reason)
         elif outcome.status == "busy":
@@ -175,29 +177,20 @@ class Campaign:
             run.saved = run.job.saved()
             self._again(run, 0.0, f"stopped by its machine; {_rest(run.saved)}")
 
-    def _finished(self, run: _Run) -> None:
-        self._runs.pop(run.job.name, None)
-        try:
-            says = self.on_finished(run.job)
-        except (UserError, OSError) as error:  # other runs change their files; the report in the end is complete
-            says = f"finished, but there is no report yet: {reason(error)}"
-        self.board.finished(run.job, says)
-
     def _lost(self, run: _Run, why: str = "") -> None:
         """Try a job again whose process or machine is gone, or whose machine could not train it."""
-        saved, before = run.job.saved(), run.saved
-        run.saved = saved
+        before, run.saved = run.saved, run.job.saved()
         where = f" on {run.place.host}" if run.place else ""
         if not why and run.place is not None and not self._is_alive(run.place.node):
-            self._again(run, 0.0, f"its machine was lost; {_rest(saved)}")
+            self._again(run, 0.0, f"its machine was lost; {_rest(run.saved)}")
             return
-        run.crashes = 0 if saved > before else run.crashes + 1
+        run.crashes = 0 if run.saved > before else run.crashes + 1
         if run.crashes >= self.max_crashes:
             crashed = f"it crashed {count(run.crashes, 'time')} in a row without progress, at last{where}"
             self._give_up(run, f"{crashed}: {why}" if why else crashed)
             return
         delay = min(LONGEST_DELAY, DELAY * 2 ** (run.crashes - 1)) if run.crashes else 0.0
-        self._again(run, delay, f"{why or 'its process was lost'}{where}; {_rest(saved)}")
+        self._again(run, delay, f"{why or 'its process was lost'}{where}; {_rest(run.saved)}")
 
     def _is_alive(self, node: str) -> bool:
         import ray
@@ -249,18 +242,15 @@ def train_jobs(
             say(console, f"no node has {resources.cpus:g} cores and {resources.gpus:g} GPUs yet: runs wait for one")
         runs = count(total - finished, "run")
         say(console, f"training {runs} on {resources.description}; results go to {folder}")
-        with _marker(folder.absolute()) as marker:
+        folder = folder.absolute()
+        try:  # tasks see by this file whether they share the storage of the command
+            folder.mkdir(parents=True, exist_ok=True)
+            marker = tempfile.NamedTemporaryFile(prefix=".campaign-", dir=folder)  # noqa: SIM115
+        except OSError as error:
+            raise UserError(f"cannot write to {folder}: {reason(error)}; choose another --out") from None
+        with marker:
             board = Board(console, total, finished)
             return Campaign(resources, board, on_finished, config.max_crashes, Path(marker.name)).train(jobs)
-
-
-def _marker(folder: Path) -> Any:
-    """A file by which tasks see whether they share the storage of the command; it is deleted when it is closed."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        return tempfile.NamedTemporaryFile(prefix=".campaign-", dir=folder)
-    except OSError as error:
-        raise UserError(f"cannot write to {folder}: {reason(error)}; choose another --out") from None
 
 
 def raise_failures(failed: dict[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""What tasks tell the command."""
+"""What tasks tell the command. Nothing here imports JAX, so that the actor starts before the first task does."""
 
 from dataclasses import dataclass
 from typing import Any

@@ -8,6 +8,7 @@ import secrets
 import signal
 import socket
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -103,14 +104,24 @@ def ray_session(config: ClusterConfig) -> Iterator[Resources]:
     with _quiet():
         import ray
 
-        _print_nothing(ray)
-        # Ray puts the current folder first on the path of its processes, where a file could replace a library.
-        with _own_signals(), contextlib.chdir(sys.prefix):
-            _connect(ray, config)
+        worker = ray._private.worker
+        if hasattr(worker, "print_to_stdstream"):  # dozens of lines whenever a node is lost, also without log_to_driver
+            worker.print_to_stdstream = lambda *_, **__: None
+        handlers = {number: signal.getsignal(number) for number in SIGNALS}
+        try:
+            # Ray puts the current folder first on the path of its processes, where a file could replace a library.
+            with contextlib.chdir(sys.prefix):
+                _connect(ray, config)
+        finally:
+            for number, handler in handlers.items():
+                signal.signal(number, handler)
         try:
             resources = plan(config, [node["Resources"] for node in ray.nodes() if node["Alive"]])
-            if resources.all_gpus:
-                _leave_gpus_to_runs()
+            if resources.all_gpus:  # they are left to the runs: this process analyses results on the CPU
+                import jax
+
+                with contextlib.suppress(RuntimeError):  # JAX has started
+                    jax.config.update("jax_platforms", "cpu")
             yield resources
         finally:
             ray.shutdown()
@@ -134,13 +145,6 @@ def _connect(ray: Any, config: ClusterConfig) -> None:
         ) from None
 
 
-def _print_nothing(ray: Any) -> None:
-    """Keep Ray from printing dozens of lines of its log whenever a node is lost, which `log_to_driver` does not."""
-    worker = ray._private.worker
-    if hasattr(worker, "print_to_stdstream"):
-        worker.print_to_stdstream = lambda *_, **__: None
-
-
 def plan(config: ClusterConfig, nodes: list[Mapping[str, float]]) -> Resources:
     all_cpus, all_gpus = (sum(node.get(kind, 0.0) for node in nodes) for kind in ("CPU", "GPU"))
     gpus = config.gpus_per_run if config.gpus_per_run is not None else min(1.0, all_gpus)
@@ -157,29 +161,9 @@ def plan(config: ClusterConfig, nodes: list[Mapping[str, float]]) -> Resources:
     return Resources(cpus, gpus, all_cpus, all_gpus, len(nodes), fits)
 
 
-def _leave_gpus_to_runs() -> None:
-    """Let this process analyse results on the CPU, so that it takes no memory of a GPU that trains."""
-    import jax
-
-    with contextlib.suppress(RuntimeError):  # JAX has started
-        jax.config.update("jax_platforms", "cpu")
-
-
-@contextmanager
-def _own_signals() -> Iterator[None]:
-    before = {number: signal.getsignal(number) for number in SIGNALS}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Keep Ray's own messages from the screen; what matters is an exception, or a line of ours."""
-    import warnings
-
     log = logging.getLogger("ray")
     before = log.level
     log.setLevel(logging.CRITICAL)

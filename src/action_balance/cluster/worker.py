@@ -62,13 +62,21 @@ def work(job: Job, attempt: Attempt, mailbox: Any) -> Outcome:
     def post(kind: str, about: object) -> None:
         sent[:] = [mailbox.post.remote(Message(job.name, attempt.number, kind, about))]
 
+    last = 0.0
+
+    def report(now: Progress) -> None:
+        nonlocal last
+        if time.monotonic() - last >= EVERY or now.update == job.updates:
+            last = time.monotonic()
+            post("progress", now)
+
     post("started", Place(ray.get_runtime_context().get_node_id(), host))
     try:
         if why := unsuitable(attempt, host):
             return Outcome("crashed", why)
         prepare(attempt)
         wait_until_free(job.claim)
-        job.train(_reporter(post, job.updates), lambda line: post("note", line))
+        job.train(report, lambda line: post("note", line))
     except (KeyboardInterrupt, Exception) as error:
         return outcome_of(error)
     finally:
@@ -91,16 +99,13 @@ def outcome_of(error: BaseException) -> Outcome:
         return Outcome("stopped")
     if isinstance(error, FolderBusy):
         return Outcome("busy", str(error))
-    if isinstance(error, UserError):
-        return Outcome("crashed" if _is_machines(error.__cause__) else "failed", str(error))
+    if isinstance(error, UserError):  # whose cause may be the machine, such as one whose GPU fails, or the settings
+        cause = error.__cause__
+        crashed = isinstance(cause, EnvironmentsLost) or (cause is not None and failure(cause) is not None)
+        return Outcome("crashed" if crashed else "failed", str(error))
     if (why := failure(error)) is None:
         raise error
     return Outcome("crashed", why)
-
-
-def _is_machines(cause: BaseException | None) -> bool:
-    """Whether an error may be due to the machine, such as one whose GPU fails, rather than to the settings."""
-    return cause is not None and (isinstance(cause, EnvironmentsLost) or failure(cause) is not None)
 
 
 def prepare(attempt: Attempt) -> None:
@@ -129,16 +134,3 @@ def wait_until_free(claim: Callable[[], AbstractContextManager[None]]) -> None:
             if time.monotonic() >= give_up:
                 raise
             time.sleep(0.5)
-
-
-def _reporter(post: Callable[[str, object], None], updates: int) -> Callable[[Progress], None]:
-    """What is called after every update: it tells the command about some of them, and about the last."""
-    last = 0.0
-
-    def report(now: Progress) -> None:
-        nonlocal last
-        if time.monotonic() - last >= EVERY or now.update == updates:
-            last = time.monotonic()
-            post("progress", now)
-
-    return report

@@ -10,26 +10,18 @@ from action_balance.config.methods import ACTION_BONUSES, AUTO, INTRINSIC_BONUSE
 from action_balance.core.options import Normalization
 from action_balance.errors import MAX, UserError, flag
 
-#: Where the intrinsic return can be cut.
-Ends = Literal["never", "terminated", "episode"]
-#: What a minibatch is drawn from.
-MinibatchOf = Literal["environments", "samples"]
-#: Whether policy and values share their hidden layers.
-Trunks = Literal["shared", "separate"]
-#: Nonlinearity of the hidden layers of a policy for vectors.
-Activation = Literal["relu", "tanh"]
-#: What a policy remembers of an episode.
-Memory = Literal["none", "gru"]
-#: Number type of the convolutions.
-Precision = Literal["float32", "bfloat16"]
+Ends = Literal["never", "terminated", "episode"]  # where the intrinsic return can be cut
+MinibatchOf = Literal["environments", "samples"]  # what a minibatch is drawn from
+Trunks = Literal["shared", "separate"]  # whether policy and values share their hidden layers
+Activation = Literal["relu", "tanh"]  # nonlinearity of the hidden layers of a policy for vectors
+Memory = Literal["none", "gru"]  # what a policy remembers of an episode
+Precision = Literal["float32", "bfloat16"]  # number type of the convolutions
 #: Named settings of an agent, in `config.presets`.
 Preset = Literal["classic", "vectorized", "study", "atari-paper", "atari-rnd"]
 #: Most environment steps of a seed: whole numbers up to it are also floating-point numbers of 64 bits.
 MAX_STEPS = 10**15
-#: Most layers of a network: the time to compile it grows with each.
-MAX_LAYERS = 100
-#: Largest weight of a term.
-MAX_COEF = 1e6
+MAX_LAYERS = 100  # most layers of a network: the time to compile it grows with each
+MAX_COEF = 1e6  # largest weight of a term
 
 
 @dataclass(frozen=True)
@@ -223,20 +215,15 @@ class AgentConfig(Settings):
         super().__post_init__()
         divided = self.steps_per_update if self.minibatch_of == "samples" else self.envs
         if divided % self.ppo.minibatches:
-            raise UserError(
-                f"{self.ppo.minibatches} minibatches do not divide {divided} {self.minibatch_of}: change "
-                f"--minibatches or --envs"
-            )
+            what = f"{self.ppo.minibatches} minibatches do not divide {divided} {self.minibatch_of}"
+            raise UserError(f"{what}: change --minibatches or --envs")
         if self.host.groups is not None and self.envs % self.host.groups:
-            raise UserError(
-                f"{self.envs} environments cannot be split into {self.host.groups} equal groups: change --groups or "
-                f"--envs"
-            )
+            what = f"{self.envs} environments cannot be split into {self.host.groups} equal groups"
+            raise UserError(f"{what}: change --groups or --envs")
         if self.steps < self.steps_per_update:
-            raise UserError(
-                f"{self.steps} steps are fewer than one rollout of {self.envs} environments x "
-                f"{self.ppo.rollout_steps} steps: use --steps {self.steps_per_update} or more"
-            )
+            rollout = f"one rollout of {self.envs} environments x {self.ppo.rollout_steps} steps"
+            least = f"use --steps {self.steps_per_update} or more"
+            raise UserError(f"{self.steps} steps are fewer than {rollout}: {least}")
         self._check_products()
         self._check_unused()
 

@@ -11,14 +11,12 @@ from action_balance.config.serialization import from_dict
 from action_balance.core.options import Normalization
 from action_balance.errors import UserError, check_range
 
-#: What the predictor of pairs can learn from.
-LearnsFrom = Literal["taken", "all"]
+LearnsFrom = Literal["taken", "all"]  # what the predictor of pairs can learn from
 #: How the networks of pairs see an action: a vector at every fully connected layer, or also an image (Eq. 3).
 Embedding = Literal["one-hot", "channel"]
 #: What is hashed: signs of random projections of any observation, or the coarse cells of an image.
 HashKind = Literal["auto", "simhash", "cells"]
-#: Action bonuses that estimate the number of visits of every pair.
-Counter = Literal["count", "hash", "coin-flip"]
+Counter = Literal["count", "hash", "coin-flip"]  # action bonuses that estimate the number of visits of every pair
 
 
 @dataclass(frozen=True)
@@ -136,8 +134,7 @@ BUILT_IN: dict[str, type[Any]] = {
     "ucb": UCBConfig,
 }
 
-#: Module and name of the class that all bonuses inherit from.
-BASE = ("action_balance.bonuses.base", "Bonus")
+BASE = ("action_balance.bonuses.base", "Bonus")  # module and name of the class that all bonuses inherit from
 
 
 def bonus_settings(name: str) -> type[Any] | None:

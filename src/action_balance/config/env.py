@@ -38,10 +38,8 @@ class EnvConfig(Settings):
     engine: ClassVar[Literal["device", "host"]]
     #: What one environment of the family is called in a sentence, without an article.
     label: ClassVar[str] = "environment"
-    #: Place of the family wherever families are listed; those of users come last.
-    order: ClassVar[int] = 100
-    #: How names of the family are written, for help texts.
-    forms: ClassVar[tuple[str, ...]] = ()
+    order: ClassVar[int] = 100  # place of the family wherever families are listed; those of users come last
+    forms: ClassVar[tuple[str, ...]] = ()  # how names of the family are written, for help texts
     #: Heading of its settings in help texts; None for the name of the class in lower case.
     settings_title: ClassVar[str | None] = None
     #: Set of settings that agents in the family have by default, by its name in `config.presets.PRESETS`.
@@ -50,20 +48,14 @@ class EnvConfig(Settings):
     packages: ClassVar[tuple[str, ...]] = ()
     #: Whether observations are images; None if it depends on the particular environment.
     has_images: ClassVar[bool | None] = None
-    #: Whether ``--threads`` has a meaning.
-    uses_threads: ClassVar[bool] = False
+    uses_threads: ClassVar[bool] = False  # whether ``--threads`` has a meaning
     #: What the sum of an episode's rewards is called: its return, or the score of a game.
     outcome: ClassVar[Literal["return", "score"]] = "return"
-    #: What one episode is called.
-    unit: ClassVar[str] = "episode"
-    #: What the number of an episode's steps is called in tables.
-    length_name: ClassVar[str] = "length"
-    #: What ends an episode, unless the time limit does.
-    end_name: ClassVar[str] = "task"
-    #: Frames of a step, where that is worth reporting.
-    frames_per_step: ClassVar[int | None] = None
-    #: Whether returns of different environments of the family may be averaged.
-    common_scale: ClassVar[bool] = False
+    unit: ClassVar[str] = "episode"  # what one episode is called
+    length_name: ClassVar[str] = "length"  # what the number of an episode's steps is called in tables
+    end_name: ClassVar[str] = "task"  # what ends an episode, unless the time limit does
+    frames_per_step: ClassVar[int | None] = None  # frames of a step, where that is worth reporting
+    common_scale: ClassVar[bool] = False  # whether returns of different environments of the family may be averaged
     #: Numbers that the environment reports of every episode besides its return, by their names in `Step.info`.
     info_names: ClassVar[tuple[str, ...]] = ()
     #: Seconds between two checkpoints where they are too large for every 50 updates.
@@ -247,14 +239,11 @@ class HostEnvConfig(EnvConfig):
 
     engine: ClassVar[Literal["device", "host"]] = "host"
     #: Most episodes that an evaluation plays at once, each in an environment of its own; None if it plays one after the
-    #: other in as many environments as a training has.
-    episodes_at_once: ClassVar[int | None] = None
+    episodes_at_once: ClassVar[int | None] = None  # other in as many environments as a training has
     #: Time limit of episodes in steps, for progress bars; None if it is not known.
     episode_steps: ClassVar[int | None] = None
-    #: Whether `replay` plays recorded episodes again.
-    replays: ClassVar[bool] = False
-    #: Whether replays know the rooms that were visited.
-    has_rooms: ClassVar[bool] = False
+    replays: ClassVar[bool] = False  # whether `replay` plays recorded episodes again
+    has_rooms: ClassVar[bool] = False  # whether replays know the rooms that were visited
 
     @property
     def in_process(self) -> bool:

@@ -30,7 +30,7 @@ _FORM = re.compile(r"\s*(\w+)\s*(>=|<=|>|<)\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*"
 
 
 @dataclass(frozen=True)
-class Condition:
+class StopCondition:
     """A metric compared with a number."""
 
     text: str  # as it was written
@@ -39,7 +39,7 @@ class Condition:
     value: float
 
     @classmethod
-    def parse(cls, text: str, own_metrics: bool = False, of_env: Sequence[str] = ()) -> "Condition":
+    def parse(cls, text: str, own_metrics: bool = False, of_env: Sequence[str] = ()) -> "StopCondition":
         """A condition from text."""
         found = _FORM.fullmatch(text)
         try:
@@ -60,7 +60,7 @@ class Condition:
         return _COMPARISONS[self.comparison](metrics[self.metric], self.value)
 
 
-def first_that_holds(conditions: Sequence[Condition], metrics: Mapping[str, float]) -> Condition | None:
+def first_that_holds(conditions: Sequence[StopCondition], metrics: Mapping[str, float]) -> StopCondition | None:
     """The first condition that holds; None while none does."""
     holding = [one for one in conditions if one.holds(metrics)]  # all of them are checked
     return holding[0] if holding else None

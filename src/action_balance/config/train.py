@@ -10,7 +10,7 @@ from action_balance.config.fields import Settings, count
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import resolve_class
 from action_balance.config.serialization import from_dict, to_dict
-from action_balance.config.stopping import Condition
+from action_balance.config.stopping import StopCondition
 from action_balance.config.trust import FAMILY, OF_GYMNASIUM, check_trusted
 from action_balance.config.unloaded import unloaded, unloaded_class
 from action_balance.errors import UserError, check_unused
@@ -58,10 +58,10 @@ class TrainConfig(Settings):
         self._check_networks(self.env.has_images)
 
     @property
-    def conditions(self) -> list[Condition]:
+    def conditions(self) -> list[StopCondition]:
         """What `stop_when` says, checked."""
         own = any(":" in name for name in self.agent.bonus_names)
-        return [Condition.parse(text, own, self.env.info_names) for text in self.stop_when]
+        return [StopCondition.parse(text, own, self.env.info_names) for text in self.stop_when]
 
     def check_spec(self, spec: "EnvSpec") -> None:
         """Raise a `UserError` if a setting is of networks that the agent does not have."""

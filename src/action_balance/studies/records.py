@@ -7,7 +7,7 @@ small file. Axes: R seeds, U updates.
 import json
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from pathlib import Path
@@ -165,6 +165,20 @@ def read_records(
         elif unfinished or folder.manifest.get("status") == "finished":
             records.append(kind.read(path))
     return [record for record in records if len(record.steps)], notes
+
+
+def grouped(records: Iterable[tuple[str, str, Kind]]) -> dict[str, dict[str, Kind]]:
+    """Records by where their agents were trained, and by how; a `UserError` if they cannot be compared there."""
+    places: dict[str, dict[str, Kind]] = {}
+    for place, how, record in records:
+        places.setdefault(place, {})[how] = record
+    for place, found in places.items():
+        if len({(one.config.seed, one.config.seeds, one.limit) for one in found.values()}) > 1:
+            raise UserError(
+                f"the agents in {place} differ in their seeds or steps: use a separate --out for each, or retrain them "
+                f"all with --overwrite"
+            )
+    return places
 
 
 def made_by(records: Sequence[RunRecord]) -> list[Data]:

@@ -19,7 +19,6 @@ from action_balance.config.train import TrainConfig
 from action_balance.engines.device.evaluate import evaluate, evaluate_agent
 from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Evaluation
 from action_balance.envs.base import Environment
-from action_balance.envs.deep_sea.environment import DeepSea
 from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.envs.grid.maps import parse_map
 
@@ -127,28 +126,6 @@ def test_behaviour_takes_the_largest_bonus_as_long_as_its_coefficient_is_large()
     last = played(at_the_end, "behaviour", config=config).trace
     assert last is not None
     np.testing.assert_array_equal(last.decision.behaviour, last.decision.logits)
-
-
-def test_divers_end_where_the_meaning_of_their_action_leads() -> None:
-    plain = replace(CONFIG, method="ppo")
-    sea = DeepSea(4, jax.random.key(0))
-    state = agent(0, 50, environment=sea, config=plain)
-    context, actor = AgentContext(plain, sea.spec), make_actor(state, AgentContext(plain, sea.spec))
-
-    def dive(right_is: jax.Array) -> Evaluation:
-        made = eqx.tree_at(lambda sea: sea.right_is, sea, right_is)
-        return evaluate_agent(made, actor, context, jnp.asarray(0), 3, jax.random.key(0))
-
-    # Action 1 goes right everywhere; nowhere; from the first column only.
-    meanings = jnp.array([[1, 1, 1, 1], [0, 0, 0, 0], [1, 0, 0, 0]])
-    found = jax.tree.map(np.asarray, jax.jit(lambda: jax.lax.map(dive, meanings))())
-    np.testing.assert_allclose(found.returns, np.repeat([[1 - 0.01], [0.0], [-0.005]], 3, axis=1), rtol=1e-6)
-    assert (found.lengths == 4).all()
-    assert found.terminated.all()
-    # By row; the end counts for the cell where the next episode would begin.
-    ways_down = [np.flatnonzero(visits).tolist() for visits in found.visits]
-    assert ways_down == [[0, 5, 10, 15], [0, 4, 8, 12], [0, 5, 8, 13]]
-    assert set(found.visits[found.visits > 0]) == {3}
 
 
 def test_agents_of_a_run_are_evaluated_with_every_mode_and_the_trace_ends_with_the_episode() -> None:

@@ -351,20 +351,6 @@ def test_what_comes_after_the_rollout_is_valued_by_the_policy_that_acted(
     np.testing.assert_array_equal(lesson.samples.value_targets, updated.lesson.samples.value_targets)
 
 
-def test_as_many_steps_of_every_environment_are_chosen_and_all_are_as_likely() -> None:
-    config = replace(CONFIG, bonus=BonusConfig(update_proportion=0.25))
-    choose = jax.jit(jax.vmap(lambda key: minibatches.chosen_steps(key, 8, 3, config)))
-    drawn = np.asarray(choose(jax.random.split(jax.random.key(0), 1000)))  # draws, 2 of 8 steps, environments
-    assert drawn.shape == (1000, 2, 3)
-    assert (drawn[:, 0] != drawn[:, 1]).all()
-    for env in range(3):
-        # 250 of each on average, with a standard deviation of 14.
-        np.testing.assert_allclose(np.bincount(drawn[:, :, env].ravel(), minlength=8), 250, atol=60)
-    assert (drawn[:, :, 0] != drawn[:, :, 1]).any(axis=1).mean() > 0.9  # every environment has its own
-    whole = minibatches.chosen_steps(jax.random.key(0), 8, 3, replace(config, bonus=BonusConfig(update_proportion=1.0)))
-    np.testing.assert_array_equal(whole, range(8))
-
-
 def train(
     programs: CompiledUpdate, state: TrainState, lesson: UpdateBatch, updated: Updated
 ) -> tuple[TrainState, Losses]:

@@ -62,7 +62,7 @@ def test_without_a_treasure_states_are_compared() -> None:
 
 def test_worlds_with_different_agents_are_not_compared() -> None:
     with pytest.raises(UserError, match="the agents in deep-sea-10 differ in their seeds or steps"):
-        analysis.group([record("deep-sea-10", "rnd", [1, 2]), record("deep-sea-10", "count", [1])])
+        analysis.numbers([record("deep-sea-10", "rnd", [1, 2]), record("deep-sea-10", "count", [1])])
 
 
 def counted(**bonuses: Comparison) -> Data:

@@ -4,17 +4,18 @@ import pytest
 
 from action_balance.errors import UserError
 from action_balance.studies.grid import memory_needs as module
-from action_balance.studies.grid.memory_needs import check_study, runs_needs
+from action_balance.studies.grid.memory_needs import check_study
 from action_balance.studies.grid.settings import GridSettings, RunSettings
 
 
-def test_walks_and_runs_to_goals_are_as_counted_by_hand() -> None:
+def test_walks_and_runs_to_goals_are_as_counted_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    checked: list[list[int]] = []
+    monkeypatch.setattr(module, "check_memory", lambda _, needs, __: checked.append([need.size for need in needs]))
     settings = RunSettings(runs=10, methods=("rnd", "random"), update_every=50, max_steps=30)
-    walks, reaches = runs_needs(settings, cells=25, steps=200, records=True, goals=3)
+    module.check_runs(settings, cells=25, steps=200, records=True, goals=3)
     # 112 runs at a time: two tables of 4 actions, one of values and the goals; 50 steps of three numbers.
-    assert [need.size for need in walks] == [112 * 25 * 37, 112 * 50 * 12, 200 * (4 * 10 + 8), 4 * 20 * 20]
-    assert [need.size for need in reaches] == [112 * 25 * 37, 112 * 30 * 12, 9 * 20 * 3]
-    assert runs_needs(settings, cells=25) == []
+    walks = [112 * 25 * 37, 112 * 50 * 12, 200 * (4 * 10 + 8), 4 * 20 * 20]
+    assert checked == [walks, [112 * 25 * 37, 112 * 30 * 12, 9 * 20 * 3]]
 
 
 @pytest.mark.parametrize(

@@ -5,21 +5,18 @@ from typing import Any
 import pytest
 
 from action_balance.errors import UserError
-from action_balance.studies.grid.settings import GridSettings, RunSettings
+from action_balance.studies.grid.settings import GridSettings
 
 
 @pytest.mark.parametrize(
     ("wrong", "hint"),
     [
         ({"runs": 0}, "--runs"),
-        ({"seed": -1}, "--seed"),
         ({"episodes": 2**30, "episode_steps": 2}, "--episodes times --episode-steps"),
-        ({"update_every": 0}, "--update-every"),
         ({"methods": ("rdn",)}, "did you mean rnd"),
         ({"studies": ("coverage", "coverage")}, "twice"),
         ({"goals": ()}, "--goals"),
         ({"goals": ((50, 1),)}, "--goals"),
-        ({"goals": ((1, 1), (1, 1))}, "twice"),
         ({"size": 1}, "size"),
         ({"episode_steps": 3, "goals": ((1, 1),)}, "treasure|goal"),
     ],
@@ -38,10 +35,6 @@ def test_only_settings_of_the_papers_world_and_agent_are_comparable() -> None:
     assert GridSettings(runs=3, seed=9, goals=((1, 1),)).as_in_paper
     assert not GridSettings(size=20, goals=((1, 1),)).as_in_paper
     assert not GridSettings(action_coef=0.5).as_in_paper
-
-
-def test_a_run_that_measures_coverage_has_all_its_episodes() -> None:
-    assert RunSettings(episodes=3, episode_steps=50).coverage_steps == 150
 
 
 def test_default_settings_load_no_jax() -> None:

@@ -14,7 +14,6 @@ from action_balance.studies.grid.verdict import (
     margin,
     reproduce_command,
     settling_command,
-    timed_out,
 )
 
 
@@ -36,11 +35,6 @@ def test_a_claim_goes_no_further_than_its_interval(
     assert [claim.study for claim in ours] == ["coverage", "goals", "corridor"]
     assert [claim.side for claim in ours] == sides
     assert [claim.reason for claim in ours] == reasons
-
-
-def test_a_claim_that_more_runs_are_unlikely_to_settle_has_no_command() -> None:
-    assert "--runs 1000 " in (found(None, ABOVE, ABOVE, runs=100)[0].command or "")
-    assert found(None, ABOVE, ABOVE, runs=1000)[0].command is None
 
 
 def test_a_claim_with_runs_that_timed_out_is_not_settled() -> None:
@@ -94,12 +88,6 @@ def test_the_command_of_a_result_names_its_runs_and_what_is_not_the_default() ->
     settings = settings_of(runs=5, size=6, goals=[[3, 3]])
     command = reproduce_command(settings, ["corridor", "goals", "coverage"])
     assert command == "action-balance reproduce grid --runs 5 --seed 0 --size 6 --goals 3,3"
-
-
-def test_runs_that_timed_out_are_summed_over_goals_and_treasures() -> None:
-    methods = {"rnd": {"goals": [{"given_up": 2}, {"given_up": 1}]}, "random": {"treasure": {"given_up": 4}}}
-    assert timed_out({"methods": methods}) == 7
-    assert timed_out({"methods": {"rnd": {}}}) == 0
 
 
 def lines_of(*ratios: Data | None, **more: Any) -> list[str]:

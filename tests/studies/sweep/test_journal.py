@@ -86,11 +86,6 @@ def test_equal_scores_continue_and_a_score_that_is_reported_again_after_a_crash_
     assert [one.score for one in book.trials(settings())] == [0.0] * 5
 
 
-def test_without_early_stopping_all_trials_continue(tmp_path: Path) -> None:
-    book = begun(tmp_path, 2, early_stopping=False)
-    assert not any(book.stops_early(number, 1, *measured(-number)) for number in range(2))
-
-
 def test_another_process_reads_what_one_has_written(tmp_path: Path) -> None:
     book, other = begun(tmp_path, 3), Journal(tmp_path / "journal.jsonl", True)
     other.add(SPACE, {RATE: 0.01, EPOCHS: 4}, invalid="9 does not divide 10")
@@ -109,12 +104,6 @@ def test_another_process_reads_what_one_has_written(tmp_path: Path) -> None:
     assert (first.score, first.part, first.updates, first.steps, first.seconds) == (0.75, 9, 18, 18_000, 36.0)
     assert (first.values, math.isnan(found[2].score)) == ({RATE: 0.001, EPOCHS: 2}, True)
     assert [book.has_ended(number) for number in range(4)] == [True, True, False, True]
-
-
-def test_a_failed_trial_has_ended_only_if_another_one_works(tmp_path: Path) -> None:
-    book = begun(tmp_path, 2)
-    book.fail(0, "no such metric")
-    assert ([one.status for one in book.trials(settings())], book.has_ended(0)) == (["failed", "running"], False)
 
 
 def test_trials_of_another_sweep_are_refused(tmp_path: Path) -> None:

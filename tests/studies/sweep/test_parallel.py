@@ -52,12 +52,6 @@ def test_colours_follow_the_order_of_scores_and_the_best_is_on_top() -> None:
     assert drawing["trials"][0]["text"].endswith("stopped early after 6 updates")
 
 
-def test_the_keyboard_reaches_the_best_trials() -> None:
-    drawing = draw([trial(number, float(number)) for number in range(15)], SPACE, "episode_return")
-    assert drawing is not None
-    assert [one["number"] for one in drawing["trials"] if one["reached"]] == list(range(5, 15))
-
-
 def test_nothing_is_drawn_without_a_score() -> None:
     assert draw([trial(0), trial(1, status="invalid")], SPACE, "episode_return") is None
 
@@ -66,14 +60,10 @@ def test_nothing_is_drawn_without_a_score() -> None:
     ("axis", "labels"),
     [
         (Range("a", 1e-4, 1e-2, log=True), ["0.0001", "0.001", "0.01"]),
-        (Range("a", 0.05, 2.0, log=True), ["0.1", "0.3", "1"]),
         (Range("a", 20.0, 70.0, log=True), ["20", "30", "40", "50", "60", "70"]),
-        (Range("a", 0.0, 1.0), ["0", "0.25", "0.5", "0.75", "1"]),
         (Range("a", -30.0, 10.0), ["\u221230", "\u221220", "\u221210", "0", "10"]),
-        (Range("a", 1, 3, whole=True), ["1", "2", "3"]),
         (Range("a", 0, 5000, whole=True), ["0", "2,000", "4,000"]),
         (Choice("a", (8, 2, 4)), ["8", "2", "4"]),
-        (Choice("a", ("l2", None)), ["l2", "None"]),
     ],
 )
 def test_ticks_are_round_numbers_within_the_range(axis: Range | Choice, labels: list[str]) -> None:

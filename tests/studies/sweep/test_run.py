@@ -35,7 +35,8 @@ def trained(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Trainer]:
     def prepare(value: Callable[[TrainConfig], float] = epochs, **failures: str) -> Trainer:
         trainer = Trainer(value)
         named = {name.replace("_", " "): why for name, why in failures.items()}
-        monkeypatch.setattr(run, "train_jobs", InlineCluster(named).train_jobs)
+        trainer.cluster = InlineCluster(named)
+        monkeypatch.setattr(run, "train_jobs", trainer.cluster.train_jobs)
         monkeypatch.setattr(run_job, "train", trainer)
         return trainer
 
@@ -63,10 +64,12 @@ def test_a_sweep_stops_poor_trials_early_and_trains_the_best_with_fresh_seeds(
     text = swept(tmp_path, plan)
     found = trials(tmp_path)
     assert sorted(one.values[EPOCHS] for one in found) == [1, 2, 3, 4]
-    high, best = 0.0, found[0]
-    for one in found:  # a trial is stopped early unless it is the best so far
-        best, high = (one, one.score) if one.score > high else (best, high)
+    best = found[0]
+    for one, said in zip(found, trainer.cluster.said, strict=False):  # stopped early unless it is the best so far
+        best = one if one.score > best.score else best
         assert one.status == ("finished" if best is one else "stopped early")
+        early = f"stopped early after 11 %, score {one.score:.3g}; best so far: trial {best.number}, {best.score:.3g}"
+        assert said == (f"finished, score {one.score:.3g}, the best so far" if best is one else early)
         assert (one.part, one.updates) == ((9, 18) if one.status == "finished" else (1, 2))
         config = RunFolder.open(tmp_path / "trials" / one.name).config
         assert config["agent"]["ppo"]["epochs"] == one.score == one.values[EPOCHS]
@@ -78,20 +81,6 @@ def test_a_sweep_stops_poor_trials_early_and_trains_the_best_with_fresh_seeds(
     before = list(trainer.trained)
     assert "already has 4 of 4 trials" in swept(tmp_path, plan)
     assert trainer.trained == before
-
-
-def test_lines_say_how_trials_end_and_which_is_the_best_so_far(
-    tmp_path: Path, trained: Callable[..., Trainer], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    trained(lambda config: 1.0 / config.agent.ppo.epochs)
-    cluster = InlineCluster()
-    monkeypatch.setattr(run, "train_jobs", cluster.train_jobs)
-    swept(tmp_path, settings(SMALL, final_seeds=1))
-    found = trials(tmp_path)
-    assert cluster.said[0] == f"finished, score {found[0].score:.3g}, the best so far"
-    for one, said in zip(found, cluster.said, strict=False):
-        if one.status == "stopped early":
-            assert (said or "").startswith(f"stopped early after 11 %, score {one.score:.3g}; best so far: trial ")
 
 
 def test_the_same_command_continues_an_interrupted_sweep_and_adds_trials(

@@ -7,7 +7,7 @@ from sweeps import BASE, EPOCHS, RATE, SPACE, settings, trial
 
 from action_balance.runs.results import to_csv
 from action_balance.studies.statistics import difference
-from action_balance.studies.sweep.trials import Final, Trial, best, choose_finals, columns, ranked, rows
+from action_balance.studies.sweep.trials import Final, Trial, best, choose_finals, ranked, table
 
 
 def test_finished_trials_are_ranked_by_their_score_and_others_by_how_far_they_came() -> None:
@@ -33,7 +33,7 @@ def test_the_table_has_every_trial_with_its_values_and_rank() -> None:
         trial(1, 0.25, "stopped early", part=3),
         trial(2, status="invalid", part=0, reason="no, not so"),
     ]
-    text = to_csv(columns(SPACE, "episode_return"), rows(trials, SPACE)).decode()
+    text = to_csv(*table(trials, SPACE, "episode_return")).decode()
     assert text.splitlines() == [
         "trial,ppo.learning_rate,ppo.epochs,episode_return,rank,status,updates,steps,seconds,reason",
         "0,0.001,2,0.5,1,finished,18,18000,36.0,",
@@ -72,12 +72,6 @@ def test_means_and_differences_are_those_of_the_fresh_seeds() -> None:
     assert other.more_than(base) == expected
     assert expected.value == 2.0
     assert expected.low > 0
-
-
-def test_without_all_scores_there_is_no_mean() -> None:
-    unknown = Final("baseline", {}, scores=(1.0, math.nan))
-    assert math.isnan(unknown.mean.value)
-    assert math.isnan(unknown.more_than(Final("x", {}, scores=(1.0,))).value)
 
 
 def test_a_final_survives_its_file() -> None:

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from action_balance.config.methods import NONE
-from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.studies import statistics
 from action_balance.studies.bonuses.records import PAIRS, BonusRecord, Comparison
@@ -19,6 +18,7 @@ from action_balance.studies.bonuses.settings import (
     Setup,
 )
 from action_balance.studies.counting import CALIBRATED, SMALLEST, mean_correlation
+from action_balance.studies.records import grouped
 from action_balance.studies.statistics import Estimate
 from action_balance.studies.worlds import SOLVED, WorldRecords
 from action_balance.web.format import as_float, side
@@ -41,21 +41,9 @@ SHOWN = 1000
 World = WorldRecords[BonusRecord]
 
 
-def group(records: Sequence[BonusRecord]) -> dict[str, World]:
-    worlds: dict[str, World] = {}
-    for record in records:
-        worlds.setdefault(record.world, World(record.world, {})).records[record.setup.name] = record
-    for world in worlds.values():
-        if len({(one.config.seed, one.config.seeds, one.limit) for one in world.records.values()}) > 1:
-            raise UserError(
-                f"the agents in {world.name} differ in their seeds or steps: use a separate --out for each, or retrain "
-                f"them all with --overwrite"
-            )
-    return worlds
-
-
 def numbers(records: Sequence[BonusRecord]) -> Data:
-    worlds = group(records)
+    found = grouped((one.world, one.setup.name, one) for one in records)
+    worlds = {name: World(name, setups) for name, setups in found.items()}
     return {
         "counting": {name: found for name, world in worlds.items() if (found := counting_numbers(world))},
         "worth": {name: world_numbers(world) for name, world in worlds.items()},

@@ -156,13 +156,8 @@ def forest(shown: Data, worth: Data, part: str) -> Figure:
             one = setups.get(name, {"sooner": None, "more_states": None})
             value, low, high = ends(one["sooner"] if treasure else one["more_states"])
             colour = BETTER if low > neutral else WORSE if high < neutral else NEITHER
-            if not math.isnan(low + high):
-                axes.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
-            axes.plot(value, place, "o", color=colour, markersize=5.5, markeredgecolor=PAPER)
-        axes.set_yticks(range(len(rows)), [_row(name, part) for name in rows] if number % columns == 0 else [])
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.tick_params(axis="y", length=0, labelcolor=INK)
-        axes.grid(visible=False, axis="y")
+            interval(axes, place, (value, low, high), colour)
+        interval_rows(axes, len(rows), [_row(name, part) for name in rows] if number % columns == 0 else [])
         axes.set_title(worth[world]["title"], loc="left", fontsize=9)
         axes.set_xlabel("speed-up" if treasure else "more states")
         if treasure:
@@ -178,6 +173,22 @@ def forest(shown: Data, worth: Data, part: str) -> Figure:
         else:
             axes.xaxis.set_major_locator(MaxNLocator(4))
     return figure
+
+
+def interval(axes: Axes, place: int, estimate: tuple[float, float, float], colour: str) -> None:
+    """Draw a value as a dot, and its interval, if it has one, as a line, in a row of a figure."""
+    value, low, high = estimate
+    if not math.isnan(low + high):
+        axes.plot([low, high], [place, place], color=colour, linewidth=2, solid_capstyle="butt")
+    axes.plot(value, place, "o", color=colour, markersize=5.5, markeredgecolor=PAPER)
+
+
+def interval_rows(axes: Axes, count: int, labels: Sequence[str]) -> None:
+    """Set the axis of rows with intervals, the first at the top."""
+    axes.set_yticks(range(count), labels)
+    axes.set_ylim(count - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0, labelcolor=INK)
+    axes.grid(visible=False, axis="y")
 
 
 def _row(name: str, part: str) -> str:

@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.studies import statistics
 from action_balance.studies.exploration.records import TaskRecord
@@ -18,6 +17,7 @@ from action_balance.studies.exploration.settings import (
     TASKS,
     ExplorationSettings,
 )
+from action_balance.studies.records import grouped
 from action_balance.web.format import as_float, side
 
 #: Records by task and method.
@@ -30,21 +30,8 @@ DIGITS = 3
 NEUTRAL = 0.5
 
 
-def group(records: Sequence[TaskRecord]) -> dict[str, dict[str, TaskRecord]]:
-    tasks: dict[str, dict[str, TaskRecord]] = {}
-    for record in records:
-        tasks.setdefault(record.task, {})[record.method] = record
-    for task, methods in tasks.items():
-        if len({(one.config.seed, one.config.seeds, one.limit) for one in methods.values()}) > 1:
-            raise UserError(
-                f"the agents in {task} differ in their seeds or steps: use a separate --out for each, or retrain them "
-                f"all with --overwrite"
-            )
-    return tasks
-
-
 def numbers(records: Sequence[TaskRecord]) -> Data:
-    tasks = group(records)
+    tasks = grouped((one.task, one.method, one) for one in records)
     ranked = ranked_tasks(tasks)
     methods = _methods(tasks) if ranked else []
     strata = {method: [tasks[task][method].scores for task in ranked] for method in methods}

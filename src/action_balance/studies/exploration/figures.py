@@ -1,6 +1,5 @@
 """Figures of the exploration benchmark, from the numbers of its summary."""
 
-import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -10,7 +9,8 @@ from matplotlib.figure import Figure
 
 from action_balance.files import Data
 from action_balance.plots import drawing
-from action_balance.plots.drawing import COLOURS, INK, MUTED, PAPER, STYLED
+from action_balance.plots.drawing import COLOURS, MUTED, STYLED
+from action_balance.studies.bonuses.figures import interval, interval_rows
 from action_balance.studies.exploration.analysis import NEUTRAL
 from action_balance.studies.exploration.settings import BALANCED, BASE, METHODS, label
 from action_balance.web.format import as_float, capitalized, ends
@@ -54,16 +54,10 @@ def leaderboard(rows: Sequence[Data], tasks: int) -> Figure:
         if key == "over_base":
             axes.axvline(NEUTRAL, color=MUTED, linewidth=1)
         for place, row in enumerate(rows):
-            value, low, high = ends(row[key])
-            if not math.isnan(low + high):
-                axes.plot([low, high], [place, place], color=_kind(row["method"]), linewidth=2, solid_capstyle="butt")
-            axes.plot(value, place, "o", color=_kind(row["method"]), markersize=5.5, markeredgecolor=PAPER)
-        axes.set_yticks(range(len(rows)), [label(row["method"]) for row in rows] if key == "iqm" else [])
-        axes.set_ylim(len(rows) - 0.4, -0.6)
+            interval(axes, place, ends(row[key]), _kind(row["method"]))
+        interval_rows(axes, len(rows), [label(row["method"]) for row in rows] if key == "iqm" else [])
         axes.set_xlim(-0.03, 1.03)
         axes.set_xlabel(text)
-        axes.tick_params(axis="y", length=0, labelcolor=INK)
-        axes.grid(visible=False, axis="y")
     return figure
 
 

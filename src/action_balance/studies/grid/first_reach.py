@@ -1,6 +1,6 @@
 """Steps until a goal is first reached, with their figures, for several parts and ``explore``. Axes: R runs."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -52,18 +52,21 @@ class FirstReachSteps:
         return [(run, steps if reached else np.nan) for run, (steps, reached) in enumerate(known)]
 
 
+def reach(
+    world: GridWorld, settings: RunSettings, cohorts: Sequence[Cohort], progress: Progress
+) -> list[FirstReachSteps]:
+    """Run cohorts until they reach one of their goals."""
+    found = simulate.reach(world, cohorts, settings.runs, settings.agent, settings.max_steps, progress)
+    return [FirstReachSteps(*one) for one in zip(found.steps, found.reached, strict=True)]
+
+
 def run(
     world: GridWorld, settings: RunSettings, stream: int, progress: Progress = silent
 ) -> dict[str, FirstReachSteps]:
     """Run each method until it reaches one of the world's goals."""
-    cohorts = [
-        Cohort.create(method, settings.agent, (settings.seed, stream), world.goals) for method in settings.methods
-    ]
-    found = simulate.reach(world, cohorts, settings.runs, settings.agent, settings.max_steps, progress)
-    return {
-        method: FirstReachSteps(steps, reached)
-        for method, steps, reached in zip(settings.methods, found.steps, found.reached, strict=True)
-    }
+    agent, methods, streams = settings.agent, settings.methods, (settings.seed, stream)
+    cohorts = [Cohort.create(method, agent, streams, world.goals) for method in methods]
+    return dict(zip(methods, reach(world, settings, cohorts, progress), strict=True))
 
 
 def write(folder: ResultFolder, name: str, result: Mapping[str, FirstReachSteps]) -> None:

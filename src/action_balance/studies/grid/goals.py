@@ -16,7 +16,6 @@ from action_balance.studies.grid import first_reach
 from action_balance.studies.grid.first_reach import FirstReachSteps
 from action_balance.studies.grid.settings import Cell, GridSettings
 from action_balance.studies.statistics import Agreement, Estimate
-from action_balance.tabular import simulate
 from action_balance.tabular.simulate import Cohort, Progress, silent
 from action_balance.web.format import count
 
@@ -66,8 +65,8 @@ class Goals:
                 "average": statistics.to_data(self.average(name)),
                 "paper_average": sum(published.values()) / len(published) if complete else None,
             }
-        verdicts = [goal["agrees"] for method in methods.values() for goal in method["goals"]]
-        verdicts = [agrees for agrees in verdicts if agrees is not None]
+        every = [goal["agrees"] for method in methods.values() for goal in method["goals"]]
+        verdicts = [agrees for agrees in every if agrees is not None]
         return {
             "methods": methods,
             "ratio": statistics.to_data(self.ratio()),
@@ -90,19 +89,13 @@ class Goals:
 
 def run(settings: GridSettings, progress: Progress = silent) -> Goals:
     kinds = [(method, goal) for method in settings.methods for goal in settings.goals]
-    cohorts = [
-        Cohort.create(
-            method,
-            settings.agent,
-            (settings.seed, STREAM, *goal),
-            goal_world(goal, settings.size, settings.episode_steps).goals,
-        )
-        for method, goal in kinds
-    ]
-    found = simulate.reach(settings.world, cohorts, settings.runs, settings.agent, settings.max_steps, progress)
+    ends = {goal: goal_world(goal, settings.size, settings.episode_steps).goals for goal in settings.goals}
+    seed, agent = settings.seed, settings.agent
+    cohorts = [Cohort.create(method, agent, (seed, STREAM, *goal), ends[goal]) for method, goal in kinds]
+    found = first_reach.reach(settings.world, settings, cohorts, progress)
     results: dict[str, dict[Cell, FirstReachSteps]] = {method: {} for method in settings.methods}
-    for (method, goal), steps, reached in zip(kinds, found.steps, found.reached, strict=True):
-        results[method][goal] = FirstReachSteps(steps, reached)
+    for (method, goal), one in zip(kinds, found, strict=True):
+        results[method][goal] = one
     return Goals(settings.goals, results, settings.as_in_paper)
 
 

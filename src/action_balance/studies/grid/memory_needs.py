@@ -24,38 +24,17 @@ def check_study(settings: GridSettings) -> None:
 
 
 def check_runs(settings: RunSettings, cells: int, steps: int = 0, records: bool = False, goals: int = 0) -> None:
-    """Raise a `UserError` if runs cannot fit into memory."""
-    available = available_memory()
-    for needs in runs_needs(settings, cells, steps, records, goals):
-        check_memory("this study", needs, available)
-
-
-def runs_needs(
-    settings: RunSettings, cells: int, steps: int = 0, records: bool = False, goals: int = 0
-) -> list[list[Need]]:
-    """What walks need, then what runs to goals need; the arguments are those of `check_runs`."""
-    runs = settings.runs * len(settings.methods)
-
-    def both(length: int, *more: Need) -> list[Need]:
-        batch = LANES * min(settings.update_every, length) * STEP
-        return [
-            Need("the tables of its runs", LANES * cells * CELL, "a smaller world"),
-            Need("its updates", batch, "a smaller --update-every"),
-            *more,
-        ]
-
-    found = []
+    """Raise a `UserError` if walks of so many steps, or runs to so many goals, cannot fit into memory."""
+    available, runs = available_memory(), settings.runs * len(settings.methods)
+    tables = Need("the tables of its runs", LANES * cells * CELL, "a smaller world")
     if steps:
-        recorded = 4 * runs * (steps // 10) if records else 0
+        updates = Need("its updates", LANES * min(settings.update_every, steps) * STEP, "a smaller --update-every")
         # Every step of some runs at a time, and every step and what it learned of the first.
-        walks = steps * (4 * min(LANES, settings.runs) + 8)
-        found.append(
-            both(
-                steps,
-                Need("its walks", walks, "fewer --episodes or a smaller --episode-steps"),
-                Need("its results", recorded, "fewer --runs or --episodes"),
-            )
-        )
+        size = steps * (4 * min(LANES, settings.runs) + 8)
+        walks = Need("its walks", size, "fewer --episodes or a smaller --episode-steps")
+        results = Need("its results", 4 * runs * (steps // 10) if records else 0, "fewer --runs or --episodes")
+        check_memory("this study", [tables, updates, walks, results], available)
     if goals:
-        found.append(both(settings.max_steps, Need("its results", 9 * runs * goals, "fewer --runs")))
-    return found
+        size = LANES * min(settings.update_every, settings.max_steps) * STEP
+        updates = Need("its updates", size, "a smaller --update-every")
+        check_memory("this study", [tables, updates, Need("its results", 9 * runs * goals, "fewer --runs")], available)

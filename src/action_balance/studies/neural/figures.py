@@ -1,7 +1,7 @@
 """Figures of the neural study."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -20,20 +20,16 @@ from action_balance.studies.neural.settings import WORLDS
 
 #: Last value, method and label of a curve.
 End = tuple[float, str, str]
+#: The middle of a curve, and both ends of its interval.
+Band = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @style.context(STYLED)
 def coverage(world: NeuralWorld) -> Figure:
     """Share of the reachable states reached so far: mean over seeds with the band of its 95 % interval, if any."""
-    figure, axes = drawing.new_figure("Share of the states reached so far")
-    ends = []
-    for name, trained in world.records.items():
-        mean, low, high = statistics.mean_band(trained.states / world.reachable)
-        drawing.curve(axes, name, trained.steps, mean, low, high)
-        ends.append((float(mean[-1]), name, drawing.method_name(name)))
-    axes.set_ylim(0, 1.02)
+    bands = {name: statistics.mean_band(one.states / world.reachable) for name, one in world.records.items()}
+    figure, axes = _curves("Share of the states reached so far", world, "states reached", bands, (0, 1.02))
     axes.yaxis.set_major_formatter(PERCENT)
-    _finish(axes, world, "states reached", ends)
     return figure
 
 
@@ -73,18 +69,25 @@ def found(world: NeuralWorld) -> Figure:
 @style.context(STYLED)
 def returns(world: NeuralWorld) -> Figure:
     """Return over training: interquartile mean over seeds with the band of its 95 % interval, if any."""
-    banded = statistics.has_interval(min(len(trained.returns) for trained in world.records.values()))
-    title = "Return: interquartile mean over agents"
-    figure, axes = drawing.new_figure(f"{title}, with its 95 % interval" if banded else title)
+    # 0 before the first episode has ended
+    values = {name: np.nan_to_num(learning_curve.carried_forward(one.returns)) for name, one in world.records.items()}
+    banded = statistics.has_interval(min(map(len, values.values())))
+    title = f"Return: interquartile mean over agents{', with its 95 % interval' * banded}"
+    bands = {name: statistics.iqm_band([one]) for name, one in values.items()}
+    return _curves(title, world, "return", bands, (-0.05, 1.05))[0]
+
+
+def _curves(
+    title: str, world: NeuralWorld, ylabel: str, bands: Mapping[str, Band], ylim: tuple[float, float]
+) -> tuple[Figure, Axes]:
+    figure, axes = drawing.new_figure(title)
     ends = []
-    for name, trained in world.records.items():
-        values = np.nan_to_num(learning_curve.carried_forward(trained.returns))  # 0 before the first episode has ended
-        middle, low, high = statistics.iqm_band([values])
-        drawing.curve(axes, name, trained.steps, middle, low, high)
+    for name, (middle, low, high) in bands.items():
+        drawing.curve(axes, name, world.records[name].steps, middle, low, high)
         ends.append((float(middle[-1]), name, drawing.method_name(name)))
-    axes.set_ylim(-0.05, 1.05)
-    _finish(axes, world, "return", ends)
-    return figure
+    axes.set_ylim(ylim)
+    _finish(axes, world, ylabel, ends)
+    return figure, axes
 
 
 def _finish(axes: Axes, world: NeuralWorld, ylabel: str, ends: Sequence[End]) -> None:

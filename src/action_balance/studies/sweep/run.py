@@ -25,7 +25,7 @@ from action_balance.studies.sweep.journal import Journal, mend, propose
 from action_balance.studies.sweep.page import result_page
 from action_balance.studies.sweep.settings import PARTS, SweepSettings
 from action_balance.studies.sweep.training import TrialJob, seed_scores
-from action_balance.studies.sweep.trials import FINAL, TRIALS, Final, Trial, best, choose_finals, columns, rows
+from action_balance.studies.sweep.trials import FINAL, TRIALS, Final, Trial, best, choose_finals, table
 from action_balance.studies.sweep.verdict import show_verdict, values_text
 from action_balance.terminal.console import say
 from action_balance.terminal.summary import score
@@ -75,14 +75,14 @@ class Search:
             "planned": {"trials": settings.search.trials, "finalists": settings.search.finalists},
             "ours": {"trials": [one.to_data() for one in trials], "finals": [one.to_data() for one in self.finals]},
         }
-        self._folder.write_csv(TABLE, columns(space, metric), rows(trials, space))
+        self._folder.write_csv(TABLE, *table(trials, space, metric))
         self._folder.write(REPORT, as_bytes(result_page(self._out, self._folder.summary)))
         self._folder.save()
 
     def train(self, cluster: ClusterConfig) -> None:
         """Train the trials that have not ended, and new ones."""
         wanted, trials = int(min(self._settings.search.trials, self._settings.space.size)), self.trials()
-        ended = sum(map(self._has_ended, trials))
+        ended = sum(self._journal.has_ended(one.number) for one in trials)
         if trials:
             say(self._console, f"{self._folder.path} already has {ended} of {count(wanted, 'trial')}")
         if ended >= wanted:
@@ -91,7 +91,7 @@ class Search:
         failed = train_jobs(self._jobs(wanted), cluster, self._console, folder, self._finished, ended, wanted)
         for trial in self.trials():
             why = failed.get(f"trial {trial.number}")
-            if why is not None and not self._has_ended(trial):
+            if why is not None and not self._journal.has_ended(trial.number):
                 self._journal.note(trial.number, status="failed", reason=why)
         if failed and not self._journal.works():
             raise UserError(f"all trials fail: {list(failed.values())[-1]}")
@@ -99,7 +99,7 @@ class Search:
     def _jobs(self, wanted: int) -> Iterator[Job]:
         """Trials that have not ended, first those that are known to work; then new ones, unless all fail."""
         space, base = self._settings.space, self._settings.base
-        waiting = [one for one in self.trials() if not self._has_ended(one)]
+        waiting = [one for one in self.trials() if not self._journal.has_ended(one.number)]
         for trial in waiting:
             self._journal.note(trial.number, status="running", reason="")
         for trial in sorted(waiting, key=lambda one: not one.part):
@@ -129,9 +129,6 @@ class Search:
     def _run(self, kind: str, name: str, config: TrainConfig) -> RunJob:
         trust = bool(leads_to(self._settings.base.to_dict()))  # the user has named all modules
         return RunJob(name, self._out / kind / name, config, tuple(command_line()), trust)
-
-    def _has_ended(self, trial: Trial) -> bool:
-        return self._journal.has_ended(trial.number)
 
     def _all_fail(self) -> bool:
         return sum(one.status == "failed" for one in self.trials()) >= MAX_FAILED and not self._journal.works()

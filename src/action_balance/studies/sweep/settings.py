@@ -1,6 +1,5 @@
 """Settings of a sweep. Nothing here imports JAX, Ray or Optuna."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -54,9 +53,9 @@ class SweepSettings:
             raise UserError(
                 "sweep needs --set NAME=VALUES: give the settings to vary, such as ppo.learning_rate=1e-4,3e-4"
             )
-        own = any(":" in name for name in self.base.agent.bonus_names)
-        if not own:
-            check_name("metric", self.search.metric, [*metrics(), *self.base.env.info_names])
+        if not any(":" in name for name in self.base.agent.bonus_names):  # a bonus of the user may have others
+            known = [name for name in METRICS if name not in ("update", "steps")]
+            check_name("metric", self.search.metric, [*known, *self.base.env.info_names])
         _ = self.fresh  # its checks
 
     @cached_property
@@ -73,10 +72,6 @@ class SweepSettings:
             "early_stopping": self.search.early_stopping,
             "final_seeds": self.search.final_seeds,
         }
-
-
-def metrics() -> Sequence[str]:
-    return [name for name in METRICS if name not in ("update", "steps")]
 
 
 def rungs(updates: int) -> dict[int, int]:

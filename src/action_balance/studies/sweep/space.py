@@ -1,13 +1,7 @@
 """The settings that a sweep varies, and the values that each may take: ``ppo.learning_rate=log:1e-4:1e-2``.
 
-A value of ``--set`` has one of three forms:
-
-``a,b,c``
-    choices;
-``low:high``
-    a range, whole numbers if the setting is one;
-``log:low:high``
-    the same range on a logarithmic scale.
+Values are choices (``a,b,c``), or a range on a linear (``low:high``) or on a logarithmic scale (``log:low:high``), of
+whole numbers if the setting is one.
 """
 
 import itertools
@@ -48,10 +42,6 @@ class Choice:
     def size(self) -> float:
         return len(self.values)
 
-    @property
-    def corners(self) -> tuple[Any, ...]:
-        return self.values
-
     def __str__(self) -> str:
         return ", ".join(map(shown, self.values))
 
@@ -71,10 +61,6 @@ class Range:
         return self.high - self.low + 1 if self.whole else math.inf
 
     @property
-    def corners(self) -> tuple[Any, ...]:
-        return self.low, self.high
-
-    @property
     def values(self) -> Sequence[int]:
         return range(int(self.low), int(self.high) + 1)
 
@@ -88,6 +74,11 @@ class Range:
 
 
 Axis = Choice | Range
+
+
+def _corners(axis: Axis) -> Sequence[Any]:
+    """The values that decide whether a combination is possible."""
+    return axis.values if isinstance(axis, Choice) else (axis.low, axis.high)
 
 
 def shown(value: Any) -> str:
@@ -124,10 +115,8 @@ class Space:
 
     def nearest(self, values: Values) -> dict[str, Any]:
         """Values as trials use them: with few digits."""
-        return {
-            axis.name: axis.nearest(values[axis.name]) if isinstance(axis, Range) else values[axis.name]
-            for axis in self.axes
-        }
+        ranges = {axis.name: axis.nearest(values[axis.name]) for axis in self.axes if isinstance(axis, Range)}
+        return {**values, **ranges}
 
     def key(self, values: Values) -> str:
         """What is the same for equal combinations, and only for them."""
@@ -176,7 +165,7 @@ def parse_space(words: Sequence[str], known: Sequence[Setting], config: TrainCon
             raise UserError(f"--set gives {name} {times} times: put all its values into one --set")
     space = Space(tuple(axes))
     for axis in axes:
-        for value in axis.corners:
+        for value in _corners(axis):
             _check_possible(space, axis, value, config)
     return space
 
@@ -226,7 +215,7 @@ def find_setting(name: str, known: Sequence[Setting]) -> Setting:
 def _check_possible(space: Space, axis: Axis, value: Any, config: TrainConfig) -> None:
     first: UserError | None = None
     others = [other for other in space.axes if other is not axis]
-    with_others = itertools.product(*(other.corners for other in others))
+    with_others = itertools.product(*map(_corners, others))
     for found in itertools.chain([()], itertools.islice(with_others, MAX_TRIED)):
         values = {axis.name: value, **{other.name: one for other, one in zip(others, found, strict=False)}}
         try:

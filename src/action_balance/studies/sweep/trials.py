@@ -69,17 +69,14 @@ def best(trials: Iterable[Trial], count: int) -> list[Trial]:
     return [one for one in ranked(trials) if one.status == "finished"][:count]
 
 
-def columns(space: Space, metric: str) -> tuple[str, ...]:
-    return ("trial", *space.names, metric, "rank", "status", "updates", "steps", "seconds", "reason")
-
-
-def rows(trials: Sequence[Trial], space: Space) -> list[list[object]]:
+def table(trials: Sequence[Trial], space: Space, metric: str) -> tuple[Sequence[str], list[list[object]]]:
+    """Header and rows of all trials."""
     ranks = {one.number: place for place, one in enumerate(ranked(trials), start=1)}
-    found: list[list[object]] = []
+    rows: list[list[object]] = []
     for one in trials:
-        found.append([one.number, *(one.values[name] for name in space.names), one.score, ranks.get(one.number, "")])
-        found[-1] += [one.status, one.updates, one.steps, round(one.seconds, 1), one.reason]
-    return found
+        rows.append([one.number, *(one.values[name] for name in space.names), one.score, ranks.get(one.number, "")])
+        rows[-1] += [one.status, one.updates, one.steps, round(one.seconds, 1), one.reason]
+    return ("trial", *space.names, metric, "rank", "status", "updates", "steps", "seconds", "reason"), rows
 
 
 @dataclass(frozen=True)
