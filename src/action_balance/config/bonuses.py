@@ -119,7 +119,6 @@ class UCBConfig(Settings):
 
     @property
     def parts(self) -> tuple[str, ...]:
-        """The counter."""
         return (self.counter,)
 
 
@@ -138,7 +137,6 @@ BASE = ("action_balance.bonuses.base", "Bonus")  # module and name of the class 
 
 
 def bonus_settings(name: str) -> type[Any] | None:
-    """The settings class of a bonus."""
     if name in {NONE, *INTRINSIC_BONUSES, *ACTION_BONUSES} or ":" not in name:
         return BUILT_IN.get(name)
     found = load_object(name)

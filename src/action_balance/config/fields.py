@@ -53,7 +53,6 @@ class Settings:
 
 @cache
 def type_hints(kind: Any) -> dict[str, Any]:
-    """The types of the fields of a dataclass."""
     return get_type_hints(kind)
 
 
@@ -78,7 +77,6 @@ def _check(one: Field[Any], kind: Any, value: Any) -> None:
 
 
 def is_required(one: Field[Any]) -> bool:
-    """Whether a field has no default."""
     return one.default is MISSING and one.default_factory is MISSING
 
 
@@ -105,17 +103,14 @@ def element(kind: Any) -> Any:
 
 
 def elements(kind: Any, size: int) -> tuple[Any, ...]:
-    """The types of the elements of a tuple that has so many."""
     return get_args(kind) if element(kind) is None else (element(kind),) * size
 
 
 def is_mapping(kind: Any) -> bool:
-    """Whether a type is one of dictionaries."""
     return isinstance(kind, type) and issubclass(kind, Mapping)
 
 
 def fits(kind: Any, value: Any) -> bool:
-    """Whether a value is of a type."""
     if len(options(kind)) > 1:
         return any(fits(one, value) for one in options(kind))
     if get_origin(kind) is Literal:
@@ -129,7 +124,6 @@ def fits(kind: Any, value: Any) -> bool:
 
 
 def describe(kind: Any) -> str:
-    """What a field takes, for an error message."""
     *others, last = [_describe(one) for one in options(kind)]
     return f"{', '.join(others)} or {last}" if others else last
 
@@ -175,7 +169,6 @@ def _from_text(kind: Any, text: str) -> Any:
 
 
 def _whole_number(text: str) -> int:
-    """``100000``, ``100_000`` or ``1e5``."""
     try:
         found = Decimal(text)
     except InvalidOperation:

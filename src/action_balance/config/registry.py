@@ -74,7 +74,6 @@ def _is_installed(module: str) -> bool:
 
 
 def load_object(path: str) -> Any:
-    """What ``MODULE:NAME`` names."""
     module, _, name = path.rpartition(":")
     if not module or not name:
         raise UserError(f"'{path}' is not MODULE:NAME, e.g. my_module:MyClass")
@@ -86,18 +85,15 @@ def load_object(path: str) -> Any:
 
 
 def families() -> list[type[EnvConfig]]:
-    """The built-in families, in order."""
     found: list[type[EnvConfig]] = [load_object(path) for path in dict.fromkeys(FAMILIES.values())]
     return sorted(found, key=lambda family: family.order)
 
 
 def known_names() -> list[str]:
-    """Names of environments to suggest and to complete."""
     return [name for family in families() for name in family.names()]
 
 
 def env_class(name: str) -> type[EnvConfig]:
-    """The family of an environment."""
     if path := built_in(name):
         found: type[EnvConfig] = load_object(path)
         return found
@@ -120,7 +116,6 @@ def env_class(name: str) -> type[EnvConfig]:
 
 
 def env_config(name: str, **settings: Any) -> EnvConfig:
-    """An environment with its settings, checked."""
     family = env_class(name)
     known = [field.name for field in fields(family) if field.name != "name"]
     for setting in settings:
@@ -131,7 +126,6 @@ def env_config(name: str, **settings: Any) -> EnvConfig:
 
 
 def env_from_function(make: Any, **settings: Any) -> EnvConfig:
-    """An environment from Python, with its settings, checked."""
     family = load_object(OF_OBJECTS if _is_jax_env(make) else OF_FUNCTIONS)
     made: EnvConfig = family.from_function(make, **settings)
     return made

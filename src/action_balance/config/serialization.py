@@ -19,12 +19,10 @@ Resolve = Callable[[type, Data], type]
 
 
 def to_dict(settings: Any) -> Data:
-    """Settings as plain data."""
     return asdict(settings)
 
 
 def from_dict(kind: type[T], data: Data, resolve: Resolve = lambda kind, _: kind) -> T:
-    """Settings from plain data."""
     kind = resolve(kind, data)
     types, declared = type_hints(kind), fields(kind)  # type: ignore[arg-type]
     if unknown := sorted(data.keys() - {one.name for one in declared}):

@@ -40,7 +40,6 @@ class StopCondition:
 
     @classmethod
     def parse(cls, text: str, own_metrics: bool = False, of_env: Sequence[str] = ()) -> "StopCondition":
-        """A condition from text."""
         found = _FORM.fullmatch(text)
         try:
             value = float(found[3]) if found else math.nan

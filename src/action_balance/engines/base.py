@@ -12,7 +12,6 @@ from action_balance.envs.spec import EnvSpec
 
 
 def never() -> bool:
-    """Whether to stop: no."""
     return False
 
 

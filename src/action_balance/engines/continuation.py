@@ -35,7 +35,6 @@ class Continuation:
 
     @property
     def is_finished(self) -> bool:
-        """Whether there is nothing left to train."""
         self.folder.check_unchanged()
         return self.extension is None and self.folder.manifest.get("status") == "finished"
 

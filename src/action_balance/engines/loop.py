@@ -189,7 +189,6 @@ class _Session:
             self.messages(f"warm-up: {steps:,} steps{of_each} of a random agent, in addition to --steps")
 
     def _save(self, update: int, metrics: HostMetrics) -> None:
-        """Save a checkpoint after all rows up to it."""
         self.log.sync()
         self.folder.checkpoints().save(update, self.trainer.state(), score(metrics))
 

@@ -73,7 +73,6 @@ def state_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
 
 
 def update_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
-    """What an update occupies besides the agents."""
     agent, ppo, share, on_host = config.agent, config.agent.ppo, _share(config), config.env.engine == "host"
     rollout = (host_rollout if on_host else device_rollout)(agent, spec) // share.parts
     # The environments of every minibatch, its random key, and its losses.
@@ -144,7 +143,6 @@ def _share(config: TrainConfig) -> _Share:
 
 
 def _initial(config: TrainConfig, spec: EnvSpec, key: jax.Array) -> Any:
-    """An agent with its environments, without the warm-up."""
     context = AgentContext(config.agent, spec)
     state = learner.init_agent(context, empty_stats(spec), key)
     if config.env.engine == "host":
@@ -158,7 +156,6 @@ def _bytes(tree: Any) -> int:
 
 
 def _need(what: str, size: int, flags: Mapping[str, float], otherwise: Sequence[str] = (), how: str = "") -> Need:
-    """A part, with the flags that were raised most."""
     named = sorted(flags, key=lambda name: -flags[name])[:NAMED] or list(otherwise)
     return Need(what, size, f"a smaller {' or '.join(named)}" if named else "a machine with more", how)
 

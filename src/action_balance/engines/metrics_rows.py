@@ -87,7 +87,6 @@ def progress(metrics: HostMetrics, update: int, steps: int) -> Progress:
 
 
 def check_finite(metrics: HostMetrics, update: int, saved: Sequence[int], learning_rate: float) -> None:
-    """Raise a `UserError` before a broken update is saved."""
     broken = [name for name, values in metrics.items() if name.startswith("loss_") and not np.isfinite(values).all()]
     if not metrics["parameters_finite"].all():
         broken.append("parameters")

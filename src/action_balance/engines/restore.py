@@ -39,7 +39,6 @@ def trained_on(folder: RunFolder) -> EnvSpec | None:
 
 
 def restore(folder: RunFolder, config: TrainConfig, checkpoint: str, shapes: Callable[[], TrainState]) -> Restored:
-    """Read a checkpoint of a run."""
     if folder.is_copy:
         raise UserError(f"{folder.path} is a copy without {CHECKPOINTS}/ and cannot be evaluated: copy the whole run")
     checkpoints = folder.checkpoints()

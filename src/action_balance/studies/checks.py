@@ -13,7 +13,6 @@ MAX_SEEDS = 10_000
 
 
 def check_count(name: str, value: int, least: int = 1, most: int = MAX) -> None:
-    """Raise a `UserError` unless an integer lies between ``least`` and ``most``, by default what 32 bits hold."""
     if value < least:
         raise UserError(f"{name} must be {least} or more, not {value}")
     if value > most:
@@ -21,7 +20,6 @@ def check_count(name: str, value: int, least: int = 1, most: int = MAX) -> None:
 
 
 def check_seeds(seed: int, seeds: int, most: int = MAX) -> None:
-    """Raise a `UserError` unless ``seeds`` consecutive seeds from ``seed`` on are valid, and at most ``most``."""
     check_count("--seeds", seeds, most=most)
     check_count("--seed", seed, 0)
     if seed + seeds > MAX:
@@ -29,7 +27,6 @@ def check_seeds(seed: int, seeds: int, most: int = MAX) -> None:
 
 
 def check_once(runs: Sequence[Path]) -> None:
-    """Raise a `UserError` where a run is given twice, also by another path."""
     seen: dict[Path, Path] = {}
     for path in runs:
         if (first := seen.setdefault(path.resolve(), path)) is not path:
@@ -37,7 +34,6 @@ def check_once(runs: Sequence[Path]) -> None:
 
 
 def check_names(kind: str, names: tuple[str, ...], known: Collection[str]) -> None:
-    """Raise a `UserError` unless there is a name, every name is known and none is repeated."""
     if not names:
         raise UserError(f"give at least one {kind}: choose from {', '.join(known)}")
     for name in names:

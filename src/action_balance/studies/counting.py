@@ -43,7 +43,6 @@ def observe_all(environment: Environment, key: PRNGKeyArray) -> Float[Array, "S 
 
 
 def successors(environment: Environment, key: PRNGKeyArray) -> tuple[Array, Array]:
-    """What every action of every state leads to."""
     numbers, actions = jnp.arange(environment.spec.states), jnp.arange(environment.spec.nvec[0])
 
     def one(number: Array, action: Array) -> tuple[Array, Array]:
@@ -140,7 +139,6 @@ def pair_bonuses(config: TrainConfig) -> Callable[[TrainState, PRNGKeyArray], Ar
 
 
 def estimated_counts(bonus: np.ndarray, counts: np.ndarray, name: str) -> np.ndarray:
-    """The counts that a bonus stands for: 1 / bonus^2 - 1 for one that is calibrated."""
     found = 1 / np.maximum(bonus.astype(np.float64), 1e-12) ** 2
     found = found - 1 if name in CALIBRATED else found / np.median(found / counts)
     return np.maximum(found, SMALLEST)
@@ -181,7 +179,6 @@ def mean_correlation(values: np.ndarray) -> Estimate:
 def compare_agent(
     bonus: np.ndarray, counts: np.ndarray, known: np.ndarray, name: str
 ) -> tuple[float, float, np.ndarray, np.ndarray]:
-    """Compare the bonus of one agent with its true counts."""
     within = np.nan
     if counts.ndim > 1:
         known = known & (counts.sum(axis=-1) > 0)

@@ -140,7 +140,6 @@ def read_record(path: Path) -> Arrays:
 
 
 def write_record(folder: RunFolder, arrays: Arrays) -> None:
-    """Write the record of a run, whole or not at all."""
     folder.write(RECORD, partial(write_arrays, arrays=arrays, compress=True))
 
 

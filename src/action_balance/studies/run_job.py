@@ -39,7 +39,6 @@ def no_measure(_path: Path, _config: TrainConfig) -> Sequence[Callback]:
 
 
 def same_command(overwrite: bool) -> str:
-    """How to continue what was interrupted."""
     return "the same command without --overwrite" if overwrite else "the same command"
 
 
@@ -104,7 +103,6 @@ class RunJob:
         return _received, (os.getcwd(), self.name, self.folder, self.config.to_dict(), *rest)
 
     def saved(self) -> int:
-        """The update of the newest checkpoint; 0 without any."""
         return max(RunFolder(self.folder, {}, {}).checkpoints().updates(), default=0)
 
     @contextmanager

@@ -151,7 +151,6 @@ def unfinished(out: Path, plan: Mapping[str, TrainConfig]) -> list[str]:
 
 
 def _finish(record: type[RunRecord] | None, after: After, path: Path, config: TrainConfig, console: Console) -> bool:
-    """What is done with every finished run."""
     changed = after(path, config, console)
     if record is not None:
         record.keep(path, config)
@@ -298,6 +297,5 @@ class _Campaign:
 
 
 def _check_installed(configs: Iterable[TrainConfig]) -> None:
-    """Raise a `UserError` if a library is missing that the environments need, before anything is trained."""
     for env in dict.fromkeys(config.env for config in configs):
         env.check_spec(env.spec)

@@ -15,13 +15,11 @@ if TYPE_CHECKING:
 
 
 def plain(settings: "DataclassInstance") -> Data:
-    """Settings as a summary holds them."""
     found: Data = json.loads(json.dumps(asdict(settings)))
     return found
 
 
 def flat(settings: Mapping[str, object], without: Collection[str] = ()) -> Data:
-    """Nested settings by their own names."""
     found: Data = {}
     for name, value in settings.items():
         if name not in without and value is not None:

@@ -62,7 +62,6 @@ class WorldRecords(Generic[Seekers]):
 
     @cached_property
     def reachable(self) -> int:
-        """States that some episode can reach."""
         return int(self.environment.reachable().sum())
 
     def sooner(self, ours: str, other: str) -> Estimate | None:

@@ -29,7 +29,6 @@ class Environments:
     """
 
     def __init__(self, config: TrainConfig, devices: list[jax.Device], init: Init) -> None:
-        """Find out which arrays have an axis of environments."""
         self.count = config.seeds
         self._one_batch = devices[0].platform != "cpu"
         self._mesh = jax.make_mesh((len(devices),), (ENVS,), (AxisType.Auto,), devices=devices)
@@ -42,7 +41,6 @@ class Environments:
         return placed
 
     def beginning_with(self, first: int) -> "Environments":
-        """As many other seeds, on the same devices."""
         other = copy(self)
         other.keys = self._keys(first)
         return other
@@ -56,12 +54,9 @@ class Environments:
         return jax.device_put(states, self._states)
 
     def cut(self, results: PyTree) -> PyTree:
-        """The results of all seeds, (S, ...)."""
         return results
 
     def compile(self, function: Callable[..., Any], arguments: int) -> Callable[..., Any]:
-        """Compile a function of one seed for all seeds."""
-
         def all_seeds(*seeds: Any) -> Any:
             with jax.sharding.use_abstract_mesh(self._mesh.abstract_mesh):
                 if self._one_batch:

@@ -163,7 +163,6 @@ def evaluate(
 
 
 def first_record(config: TrainConfig, seed: int, mode: ActionMode, trace: Trace) -> EpisodeRecord:
-    """What a replay needs of the first episode of the first agent."""
     steps = config.environment(jax.random.key(config.seed)).episode_steps
 
     @jax.jit

@@ -37,7 +37,6 @@ class Seeds:
         return placed
 
     def beginning_with(self, first: int) -> "Seeds":
-        """As many other seeds, on the same devices."""
         other = copy(self)
         other.keys = self._keys(first)
         return other
@@ -51,7 +50,6 @@ class Seeds:
         return results if len(self._seed) == self.count else first(results, self.count)
 
     def compile(self, function: Callable[..., Any], arguments: int) -> Callable[..., Any]:
-        """Compile a function of one seed for all places."""
         # The keys are not constants of the program: with a compilation cache, other seeds are not compiled again.
         donated = tuple(range(2, 2 + arguments))
 
@@ -81,8 +79,6 @@ class Seeds:
 
 
 def _zeros(like: PyTree) -> PyTree:
-    """Zeros of these shapes, also for random keys."""
-
     def zeros(leaf: jax.ShapeDtypeStruct) -> jax.Array:
         if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
             return jnp.broadcast_to(jax.random.key(0), leaf.shape)

@@ -45,7 +45,6 @@ def _init(config: TrainConfig) -> Callable[[PRNGKeyArray], TrainState]:
 
 
 def _layout(config: TrainConfig) -> Seeds | Environments:
-    """How a run is distributed over its devices."""
     devices = choose_devices(config)
     if splits_environments(config, devices):
         return Environments(config, devices, _init)
@@ -82,7 +81,6 @@ class DeviceTrainer(Trainer):
         return jax.eval_shape(jax.vmap(self._init_one), keys)
 
     def init_state(self, stopped: Callable[[], bool] = never) -> TrainState:
-        """See `Trainer.init_state`; one program, which is not interrupted."""
         if stopped():
             raise KeyboardInterrupt
         states: TrainState = self.seeds.cut(self._init())

@@ -60,7 +60,6 @@ class HostActor:
         return jax.random.fold_in(self._key, self.rollouts)
 
     def begin_rollout(self) -> None:
-        """Act with the policy as it is now."""
         actor = self.compiled.actor(self.state)
         self.rollout = HostRollout(actor, self.compiled.decider(actor), self.steps, self.envs, len(self.groups))
 

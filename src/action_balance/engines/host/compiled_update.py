@@ -82,7 +82,6 @@ class GradAccumulator(eqx.Module):
         return dict(zip(self.names, self.terms, strict=True))
 
     def with_part(self, gradients: PackedTree, losses: Losses) -> "GradAccumulator":
-        """The accumulator with one more part of the minibatch."""
         before, new = self.terms[:, self.number], jnp.stack([losses[name] for name in self.names])
         largest = np.array([name == LARGEST for name in self.names])
         now = jnp.where(largest, jnp.maximum(before, new), before + new)

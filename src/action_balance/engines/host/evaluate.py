@@ -61,7 +61,6 @@ def decide_all(
     context: AgentContext,
     bonuses: Bonuses,
 ) -> tuple[Real[Array, "N K *f"], Int[Array, "N *c"], Decision]:
-    """Choose an action in each environment."""
     stacks = jax.vmap(push)(stacks, frames, began)
 
     def one(stack: Array, number: Array, mask: Array | None) -> Decision:

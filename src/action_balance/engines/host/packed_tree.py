@@ -43,7 +43,6 @@ class TreePacker:
         return jnp.pad(leaf.ravel(), (0, self._offsets[place + 1] - self._offsets[place] - leaf.size))
 
     def unpack(self, packed: PackedTree) -> Any:
-        """The inverse of `pack`."""
         others = iter(packed.others)
         leaves = [
             self._leaf(packed.packed, place) if is_packed else next(others)

@@ -100,7 +100,6 @@ class RolloutBuffer(eqx.Module):
 
     @property
     def action_bonus(self) -> Float[Array, "T M A"]:
-        """The scores that acting used."""
         return self._choices(1)
 
     @property
@@ -126,7 +125,6 @@ class RolloutBuffer(eqx.Module):
         return replace(self, frames=frames, final_obs=final_obs)
 
     def stacks(self) -> Real[Array, "M K ..."]:
-        """The current observations."""
         depth = self.frames.depth
         frame = jax.lax.dynamic_slice_in_dim(self.frames.frame, self.time, depth)
         began = jax.lax.dynamic_slice_in_dim(self.frames.began, self.time, depth)
@@ -156,7 +154,6 @@ def decide(
     mask: Bool[Array, "M A"] | None,
     context: AgentContext,
 ) -> tuple[RolloutBuffer, Int[Array, "M *c"]]:
-    """Choose the next actions of a group."""
     buffer = buffer.see(frame, ends)
     distribution = context.distribution
     logits, values, bonus, _ = jax.vmap(lambda obs, m: act(actor, obs, 0, context, m))(buffer.stacks(), mask)
@@ -205,8 +202,6 @@ def evaluate_actions(
     count: int,
     context: AgentContext,
 ) -> ActionEvaluation:
-    """Evaluate the actions of some environments of a complete buffer under a policy."""
-
     def mine(array: Array) -> Array:
         return jax.lax.dynamic_slice_in_dim(array, first, count, axis=1)
 
@@ -230,8 +225,6 @@ def trajectory(
     truncated: Bool[Array, "T N"],
     context: AgentContext,
 ) -> tuple[Trajectory, Float[Array, "N 2"]]:
-    """Join the rollouts of all groups."""
-
     def joined(*parts: Array) -> Array:
         return jnp.concatenate(parts, axis=1)
 

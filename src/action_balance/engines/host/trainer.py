@@ -187,7 +187,6 @@ class HostTrainer(Trainer):
         return [actor.end_rollout() for actor in self.actors]
 
     def _step_here(self, turns: list[tuple[HostActor, int]]) -> Iterator[None]:
-        """The steps of all groups, in this thread."""
         for number in range(1, self.config.ppo.rollout_steps):
             for actor, group in turns:
                 actor.step(group, number)
@@ -225,7 +224,6 @@ class HostTrainer(Trainer):
             ticks.put(error)
 
     def _wait(self, ticks: "SimpleQueue[BaseException | None]") -> None:
-        """Wait until a group has made a step."""
         while True:
             try:
                 error = ticks.get(timeout=1.0)
@@ -283,7 +281,6 @@ class HostTrainer(Trainer):
         """States on the host are not enumerated."""
 
     def close(self) -> None:
-        """Stop the environments and the threads."""
         self._ending.set()
         for thread in self._threads:
             thread.join(timeout=GRACE)

@@ -38,7 +38,6 @@ class Condition:
 
     @property
     def finished(self) -> tuple[AtariRecord, ...]:
-        """The runs that made all their steps."""
         return tuple(run for run in self.runs if run.finished)
 
     @property

@@ -29,14 +29,11 @@ def run_name(config: TrainConfig) -> str:
 class AtariTraining:
     """How each agent is trained; the defaults are the paper's. All other settings are those of ``atari-paper``."""
 
-    steps: int = PRESET.steps
-    """Environment steps per run; a step is four emulator frames."""
-    envs: int = PRESET.envs
-    """Games played in parallel."""
+    steps: int = PRESET.steps  # environment steps per run; a step is four emulator frames
+    envs: int = PRESET.envs  # games played in parallel
     warmup_rollouts: int = PRESET.warmup_rollouts
     """Rollouts of a random agent that initialise the observation statistics; use fewer for a quick look."""
-    channels: int = PRESET.image.channels
-    """Channels of the first convolution; fewer are faster without a GPU."""
+    channels: int = PRESET.image.channels  # channels of the first convolution; fewer are faster without a GPU
     precision: Precision = PRESET.image.precision
     """Precision of the convolutions: float32, or bfloat16, which is faster on a GPU."""
     lag: int | None = PRESET.host.lag

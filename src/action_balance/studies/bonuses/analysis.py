@@ -120,7 +120,6 @@ def counting_numbers(world: World) -> Data:
 
 
 def comparison_numbers(compared: Comparison, record: BonusRecord, bonus: str, kind: str) -> Data:
-    """One bonus beside true counts."""
     ratios = bin_ratios(compared)
     ranks = [_correlation(column) for column in compared.rank.T]
     within = [_correlation(column) for column in compared.within.T] if kind == PAIRS else []

@@ -127,7 +127,6 @@ def ratios(counting: Data) -> Figure:
 
 
 def _end_labels(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
-    """`drawing.end_labels` on a logarithmic axis."""
     low, high = axes.get_ylim()
     twin = axes.twinx()
     twin.set_ylim(math.log(low), math.log(high))

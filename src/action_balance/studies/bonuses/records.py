@@ -78,7 +78,6 @@ class BonusRecord(SeekerRecord):
 
     @cached_property
     def comparisons(self) -> dict[str, Comparison]:
-        """The comparisons by `STATES` or `PAIRS`."""
         return {
             kind: Comparison(**{name: self.more[f"{kind}_{name}"] for name in Comparison.__dataclass_fields__})
             for kind in (STATES, PAIRS)

@@ -103,7 +103,6 @@ def _counting_rows(ours: Data) -> Iterator[Sequence[object]]:
 
 
 def _chosen(one: Data) -> str:
-    """How a headline was chosen, if it was."""
     return f" ({one['name']} is the best of {one['of']})" if one["of"] > 1 else ""
 
 

@@ -66,7 +66,6 @@ class StudyWorld:
 
     @property
     def brief(self) -> str:
-        """What narrow tables and the terminal call it."""
         return self.short or self.title
 
 
@@ -149,7 +148,6 @@ class Setup:
         return cls(NONE, RANDOM) if name == RANDOM else cls(intrinsic, action or NONE)
 
     def agent(self, steps: int, envs: int, start: AgentConfig | None = None) -> AgentConfig:
-        """The settings of such an agent."""
         start = start or AgentConfig()
         ppo = start.ppo
         if ppo.minibatch_of == "environments":  # of which a minibatch has whole ones
@@ -171,7 +169,6 @@ class Setup:
 
     @property
     def order(self) -> tuple[int, int]:
-        """Its place in tables."""
         return (INTRINSICS.index(self.intrinsic) if self.action != RANDOM else -1, self.CHOICES.index(self.action))
 
 
@@ -184,7 +181,6 @@ class Condition:
 
     @property
     def name(self) -> str:
-        """Name of its run."""
         return f"{self.world}--{self.setup.name}"
 
     @classmethod
@@ -194,7 +190,6 @@ class Condition:
 
     @property
     def is_known(self) -> bool:
-        """Whether it can be one of the study."""
         setup = self.setup
         return self.world in WORLDS and setup.intrinsic in INTRINSICS and setup.action in Setup.CHOICES
 
@@ -246,14 +241,12 @@ class BonusesSettings:
 
     @property
     def agents(self) -> int:
-        """Agents of each condition."""
         return SCALES[self.scale].seeds if self.seeds is None else self.seeds
 
     def plan(self) -> dict[str, TrainConfig]:
         return {one.name: self.config(one) for one in self.conditions()}
 
     def conditions(self) -> list[Condition]:
-        """What the chosen studies need."""
         found = (
             Condition(world, setup)
             for study in STUDIES
@@ -268,7 +261,6 @@ class BonusesSettings:
         return TrainConfig(about.env, condition.setup.agent(steps, about.envs), self.seed, self.agents)
 
     def _setups(self, study: str, world: str) -> Iterator[Setup]:
-        """The setups that a study compares in a world, of those that were chosen."""
         for setup in self._needed(study, world):
             chosen = not self.intrinsic or setup.intrinsic in self.intrinsic or setup.action == RANDOM
             if chosen and (not self.action_bonus or setup.action in (NONE, RANDOM, *self.action_bonus)):

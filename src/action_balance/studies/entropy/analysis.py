@@ -43,11 +43,9 @@ class Variant:
 
     @property
     def steps(self) -> np.ndarray:
-        """Environment steps of each run, (T,)."""
         return min((run.steps for run in self.used), key=len)
 
     def values(self, which: Which) -> np.ndarray:
-        """Entropy after each update, (R, T)."""
         return np.stack([getattr(run, f"entropy_{which}")[: len(self.steps)] for run in self.used])
 
     def finals(self, which: Which) -> np.ndarray:

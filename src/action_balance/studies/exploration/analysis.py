@@ -56,7 +56,6 @@ def ranked_tasks(tasks: Records) -> list[str]:
 
 
 def task_numbers(task: str, found: Mapping[str, TaskRecord]) -> Data:
-    """What every method reaches in a task."""
     about, one = TASKS[task], next(iter(found.values()))
     return {
         "title": about.title,
@@ -122,7 +121,6 @@ def _over(strata: Mapping[str, list[np.ndarray]], ours: str, other: str) -> Data
 
 
 def verdict(strata: Mapping[str, list[np.ndarray]]) -> Data:
-    """What the scores support."""
     found: Data = {"leaders": [], "unclear": [], "balanced": {}, "paper": None}
     if not strata:
         return found

@@ -55,7 +55,6 @@ class TaskRecord(RunRecord):
 
     @property
     def steps_per_second(self) -> float:
-        """Environment steps of all agents together per second of training, without the first update."""
         updates = self.config.agent.updates - 1
         return updates * self.config.agent.steps_per_update * len(self.final) / self.seconds if updates else np.nan
 

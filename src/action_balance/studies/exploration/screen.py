@@ -22,7 +22,6 @@ EFFECTS: dict[Side, str] = {
 
 
 def show(ours: Data, console: Console) -> None:
-    """Print the verdict and the leaderboard."""
     for sentence in sentences(ours):
         say(console, *wrapped(sentence))
     if not ours["ranking"]:
@@ -106,6 +105,5 @@ def other_bonuses(balanced: Data, others: list[str]) -> str:
 
 
 def in_words(estimate: Data) -> str:
-    """An estimate in a sentence: ``0.62 (95 % interval 0.58 to 0.66)``."""
     value, low, high = (as_float(estimate[key]) for key in ("value", "low", "high"))
     return f"{value:.2f}" if math.isnan(low + high) else f"{value:.2f} (95 % interval {low:.2f} to {high:.2f})"

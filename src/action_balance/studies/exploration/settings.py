@@ -35,7 +35,6 @@ BALANCED = tuple(f"{BASE}+{name}" for name in ACTION_BONUSES)
 
 
 def label(method: str) -> str:
-    """What tables call a method."""
     return "RND + distillation (paper)" if method == PAPER else METHODS[method].label
 
 
@@ -64,12 +63,10 @@ class BenchmarkTask:
 
     @cached_property
     def env(self) -> EnvConfig:
-        """The environment."""
         return env_config(self.env_name, **self.settings)
 
     @property
     def methods(self) -> tuple[str, ...]:
-        """The methods that can be used in it."""
         return tuple(name for name in METHODS if self.enumerable or name not in ENUMERATING)
 
     def agent(self, method: str, steps: int) -> AgentConfig:
@@ -160,7 +157,6 @@ class Condition:
 
     @property
     def name(self) -> str:
-        """Name of its run."""
         return f"{self.task}--{self.method}"
 
     @classmethod
@@ -198,7 +194,6 @@ class ExplorationSettings:
 
     @property
     def agents(self) -> int:
-        """Agents of each condition."""
         return SCALES[self.scale].seeds if self.seeds is None else self.seeds
 
     @property
@@ -215,7 +210,6 @@ class ExplorationSettings:
         return {one.name: self.config(one) for one in self.conditions()}
 
     def conditions(self) -> list[Condition]:
-        """What is trained: task by task."""
         return [Condition(task, method) for task in self.chosen_tasks for method in self.methods_in(task)]
 
     def config(self, condition: Condition) -> TrainConfig:

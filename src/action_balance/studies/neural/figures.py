@@ -91,7 +91,6 @@ def _curves(
 
 
 def _finish(axes: Axes, world: NeuralWorld, ylabel: str, ends: Sequence[End]) -> None:
-    """Set the axis of steps, and label the curves."""
     last = int(next(iter(world.records.values())).steps[-1])
     axes.set(xlim=(0, last), xlabel="environment steps per seed", ylabel=ylabel)
     drawing.count_axis(axes.xaxis)

@@ -46,7 +46,6 @@ def _analyse(
 
 
 def _add(found: Findings, world: str, runs: dict[str, NeuralRecord]) -> None:
-    """Add a world whose agents are all trained."""
     if world == "counting":
         result = analysis.count_pairs(runs[HERO].config, runs[HERO].agents)
         found.summary["ours"][world] = _counting_numbers(result)
