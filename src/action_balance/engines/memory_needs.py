@@ -5,8 +5,6 @@ a run is refused before it begins, with the number. The estimate counts only wha
 time; what a program needs in between comes on top of it.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -16,21 +14,16 @@ import numpy as np
 from action_balance.agent import learner
 from action_balance.agent.context import AgentContext
 from action_balance.agent.warmup import warmup_steps
-from action_balance.config.agent import AgentConfig, ImageConfig
-from action_balance.config.bonuses import bonus_settings
+from action_balance.config.agent import AgentConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.devices import choose_devices, splits_environments
 from action_balance.engines.host.rollout_buffer import RolloutBuffer
 from action_balance.envs.mixed import empty_stats
 from action_balance.envs.spec import EnvSpec
-from action_balance.errors import flag
 from action_balance.machine import Need, available_memory, check_memory
 
 #: Bytes of a number and of a random key.
 NUMBER, KEY = 4, 8
-
-#: Flags that a message names: those that were raised most.
-NAMED = 2
 
 #: Numbers that a unit of a recurrent memory keeps of every step for its gradient: three gates and its state.
 GATES = 4
@@ -59,16 +52,16 @@ def warmup_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
 
 def state_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
     """What the agents of a run and their environments occupy, whatever they do."""
-    share, sizes = _share(config), _sizes(config, spec)
+    share = _share(config)
     state = jax.eval_shape(partial(_initial, config, spec), jax.random.key(0))
     networks, bonuses = _bytes((state.params, state.optimizer)), _bytes(state.bonus_states)
     rest = _bytes(state) - networks - bonuses
-    widths = ["--features", "--bonus-features"] if spec.is_image or spec.is_mixed else ["--hidden", "--bonus-hidden"]
+    hidden = "--features" if spec.is_image or spec.is_mixed else "--hidden"
     how = f"observations of {int(np.prod(spec.stats_shape, dtype=object)) * (spec.size // _frame_size(spec)):,} numbers"
     return [
-        _need("its networks", share.seeds * share.copies * networks, sizes, widths, how),
-        _need("its bonuses", share.seeds * bonuses // share.parts, sizes),
-        _need("its environments", share.seeds * rest // share.parts, _world(config)),
+        Need("its networks", share.seeds * share.copies * networks, f"a smaller {hidden}, or fewer --seeds", how),
+        Need("its bonuses", share.seeds * bonuses // share.parts, "smaller tables or memories of bonuses"),
+        Need("its environments", share.seeds * rest // share.parts, "a smaller world, or fewer --envs or --seeds"),
     ]
 
 
@@ -79,12 +72,11 @@ def update_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
     plan = 0 if agent.uniform else ppo.epochs * (NUMBER * agent.envs + (KEY + NUMBER * LOSSES) * ppo.minibatches)
     size = (spec.size if on_host else _frame_size(spec)) * np.dtype(spec.dtype).itemsize
     how = f"{agent.envs:,} environments x {ppo.rollout_steps:,} steps, {size:,} bytes for each observation"
-    flags = ["--envs", "--rollout-steps"]
-    flags += ["--max-image-side"] if on_host and (spec.is_image or spec.is_mixed) else []
-    length, times = _raised(ppo, "rollout_steps"), _raised(ppo, "epochs", "minibatches")
+    images = ", a smaller --max-image-side" if on_host and (spec.is_image or spec.is_mixed) else ""
+    fewer = f"fewer --envs or --rollout-steps{images}, or fewer --seeds"
     return [
-        _need("its rollouts", share.at_once * rollout, _sizes(config, spec, with_bonuses=False) | length, flags, how),
-        _need("its minibatches", share.at_once * plan, times | _world(config)),
+        Need("its rollouts", share.at_once * rollout, fewer, how),
+        Need("its minibatches", share.at_once * plan, "fewer --epochs or --minibatches"),
     ]
 
 
@@ -153,37 +145,3 @@ def _initial(config: TrainConfig, spec: EnvSpec, key: jax.Array) -> Any:
 def _bytes(tree: Any) -> int:
     """Bytes of all arrays of a tree, in whole numbers of any size."""
     return sum(int(np.prod(leaf.shape, dtype=object)) * leaf.dtype.itemsize for leaf in jax.tree.leaves(tree))
-
-
-def _need(what: str, size: int, flags: Mapping[str, float], otherwise: Sequence[str] = (), how: str = "") -> Need:
-    named = sorted(flags, key=lambda name: -flags[name])[:NAMED] or list(otherwise)
-    return Need(what, size, f"a smaller {' or '.join(named)}" if named else "a machine with more", how)
-
-
-def _world(config: TrainConfig) -> dict[str, float]:
-    """The flags of what every part depends on: the environment, how many there are, and the seeds."""
-    return _raised(config.env) | _raised(config.agent, "envs") | _raised(config, "seeds")
-
-
-def _sizes(config: TrainConfig, spec: EnvSpec, with_bonuses: bool = True) -> dict[str, float]:
-    """The flags of how large the networks of a run are."""
-    agent = config.agent
-    found = _world(config) | (_raised(agent, "memory_units") if agent.recurrent_units else {})
-    found |= _raised(agent.image) if spec.is_image or spec.is_mixed else {}
-    found |= {} if spec.is_image else _raised(agent.net)
-    for name in agent.bonus_names if with_bonuses else ():
-        if kind := bonus_settings(name):
-            found |= _raised(kind(**agent.settings_of(name)), prefix=name)
-    return found
-
-
-def _raised(settings: Any, *names: str, prefix: str = "") -> dict[str, float]:
-    """The flags of whole numbers that somebody has raised, each with how many times its default it is."""
-    taken, found = {one.name for one in fields(ImageConfig)} if prefix else set(), {}
-    for one in fields(settings):
-        value = getattr(settings, one.name)
-        if isinstance(value, int) and (not names or one.name in names):
-            times = value / one.default if isinstance(one.default, int) and one.default else float(value > 0)
-            if times > 1 or one.default in (None, 0):
-                found[flag(f"{prefix}_{one.name}" if one.name in taken else one.name)] = times
-    return {name: times for name, times in found.items() if times}
