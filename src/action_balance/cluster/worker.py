@@ -25,8 +25,8 @@ EVERY = 0.5
 #: Seconds to wait for a process that trains the same job: storage may unlock late what a lost machine has locked.
 PATIENCE = 90.0
 
-#: Seconds to wait until the last message has arrived.
-LAST_WORDS = 2.0
+#: Seconds to wait until the last message has arrived: its actor may still be starting.
+LAST_WORDS = 30.0
 
 #: How an attempt ended. ``stopped``: it was asked to stop, and has saved. ``busy``: another process trains the job.
 #: ``crashed``: its machine could not train it, but another one might.
