@@ -163,6 +163,9 @@ class Watcher:
 
     def finish(self, code: int) -> None:
         """All work is done: the next signal ends the process with this code, and an interrupted one ends now."""
+        with contextlib.suppress(OSError, ValueError):
+            print(end="", flush=True)
+            print(end="", file=sys.stderr, flush=True)
         self._code = code
         if code == INTERRUPTED:  # libraries would take their time, and wait for threads
             self.end()
