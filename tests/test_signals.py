@@ -189,17 +189,6 @@ def test_an_interrupt_that_is_lost_in_a_destructor_ends_the_process(
     assert capfd.readouterr().err == "action-balance: interrupted; what was saved before is kept\n"
 
 
-def test_an_interpreter_that_is_ending_is_left_alone() -> None:
-    before = {number: signal.getsignal(number) for number in signals.SIGNALS}
-    try:
-        signals.ignore()
-        for number in signals.SIGNALS:
-            signal.raise_signal(number)
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 @pytest.mark.skipif(not hasattr(os, "login_tty"), reason="needs a pseudo-terminal")
 def test_a_process_whose_main_thread_is_in_c_answers_and_ends() -> None:
     screen, terminal = os.openpty()

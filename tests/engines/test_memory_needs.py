@@ -77,10 +77,6 @@ def test_a_memory_is_kept_of_every_step_and_a_stack_is_not() -> None:
     assert device_rollout(TINY, stacked) == device_rollout(TINY, SEA.spec)
 
 
-def test_an_agent_that_learns_nothing_keeps_no_rollout() -> None:
-    assert device_rollout(replace(TINY, method="random"), SEA.spec) == 0
-
-
 def test_buffers_on_the_host_are_what_is_allocated() -> None:
     spec = EnvSpec("image-stack", (4, 44, 44), (3, 2), dtype="uint8")
     empty = jax.eval_shape(

@@ -15,7 +15,7 @@ from action_balance.agent.context import AgentContext
 from action_balance.agent.metrics import Metrics
 from action_balance.agent.minibatches import UpdateBatch
 from action_balance.agent.state import Actor, Params, TrainState, Trajectory
-from action_balance.agent.update import LARGEST, Losses, UpdateInfo
+from action_balance.agent.update import UpdateInfo
 from action_balance.bonuses.base import ACTION, INTRINSIC
 from action_balance.bonuses.distillation import Distillation
 from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, ImageConfig, PPOConfig
@@ -255,36 +255,6 @@ def test_an_update_in_pieces_is_a_plain_loop_over_minibatches(
     assert programs.pieces == 2 + 4 * 4
 
 
-def test_an_update_counts_itself_and_knows_the_first_reward(played: Played, updated: Updated) -> None:
-    assert int(updated.state.updates) == int(played.state.updates) + 1 == 1
-    first = (int((played.reward > 0).any(axis=1).argmax()) + 1) * ENVS
-    assert int(updated.state.first_reward) == int(updated.metrics["first_reward"]) == first
-    assert bool(updated.metrics["parameters_finite"])
-
-
-def test_the_first_ppo_ratio_is_one(updated: Updated) -> None:
-    assert float(updated.metrics["first_ratio"]) < 1e-5
-    furthest = np.asarray(updated.gathered.losses[LARGEST])
-    assert furthest[0] == updated.metrics["first_ratio"]
-    assert furthest[1:].min() > 1e-3  # the policy has moved since
-
-
-def test_the_bonus_is_that_of_reached_frames_with_statistics_and_predictor_from_before(
-    played: Played, updated: Updated
-) -> None:
-    state = played.state
-    action = np.asarray(updated.made.action).ravel()
-    old, _ = errors(state.params, state.bonus_states, state.obs_stats, flat(played.next_obs), action)
-    new, _ = errors(state.params, state.bonus_states, updated.state.obs_stats, flat(played.next_obs), action)
-    bonus = np.asarray(updated.learning.reward).ravel()
-    np.testing.assert_allclose(bonus, old, rtol=1e-4)
-    assert np.abs(np.asarray(new) / bonus - 1).max() > 0.01
-    shown, _ = errors(state.params, state.bonus_states, state.obs_stats, flat(played.frames[1:]), action)
-    changed = np.asarray(shown).reshape(STEPS, ENVS) / np.asarray(updated.learning.reward)
-    assert abs(changed[1, 0] - 1) > 0.01  # where a game was marked as ended, the next one shows something else
-    np.testing.assert_allclose(updated.metrics["bonus_mean"], bonus.mean(), rtol=1e-5)
-
-
 def test_statistics_absorb_every_reached_frame_once_from_0_to_255(played: Played, updated: Updated) -> None:
     before, after = played.state.obs_stats, updated.state.obs_stats
     assert (float(before.count), float(after.count)) == (60 * ENVS, (60 + STEPS) * ENVS)
@@ -349,26 +319,6 @@ def test_what_comes_after_the_rollout_is_valued_by_the_policy_that_acted(
     extrinsic = generalised_advantages(played.reward, values, last, ended, 0.999)
     np.testing.assert_allclose(lesson.samples.value_targets[..., 1], extrinsic + values, rtol=1e-3, atol=1e-3)
     np.testing.assert_array_equal(lesson.samples.value_targets, updated.lesson.samples.value_targets)
-
-
-def train(
-    programs: CompiledUpdate, state: TrainState, lesson: UpdateBatch, updated: Updated
-) -> tuple[TrainState, Losses]:
-    """Fourteen updates from the same lesson, and the losses of the last."""
-    packed_learner = bundled(programs, state)
-    for _ in range(14):
-        packed_learner, gathered = all_pieces(programs, packed_learner, lesson, nothing(updated))
-    prepared = PreparedUpdate(state, updated.made, None, updated.learning, gathered, packed_learner)
-    state, _ = programs.finish(prepared, jnp.ones(()))
-    return state, jax.device_get(gathered.losses)
-
-
-def test_losses_fall_on_a_fixed_batch(programs: CompiledUpdate, updated: Updated) -> None:
-    first = jax.device_get(updated.gathered.losses)
-    _, last = train(programs, updated.state, updated.lesson, updated)
-    for name in (INTRINSIC, ACTION, "value_int", "value_ext"):
-        assert last[name][-2:].mean() < 0.5 * first[name][:2].mean()
-    assert last["policy"][-2:].mean() < first["policy"][:2].mean() - 0.05
 
 
 def test_other_updates_trace_nothing_new(programs: CompiledUpdate, played: Played, updated: Updated) -> None:

@@ -4,7 +4,6 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,6 @@ import numpy as np
 import pytest
 from command import call
 
-from action_balance.config.agent import AgentConfig, HostConfig
-from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.factory import evaluate_run, make_trainer
 from action_balance.engines.host import trainer as host
@@ -237,15 +234,6 @@ def test_updates_before_an_environment_fails_are_kept(tmp_path: Path, capsys: py
     mark.touch()
     assert call("resume", str(out), "--trust") == 0
     check_rows(out, bonuses=False)
-
-
-def test_groups_are_usual_where_environments_step_aside() -> None:
-    agent = AgentConfig(envs=16, host=HostConfig(lag=0))
-    assert TrainConfig(env_config("gym:A-v0"), agent).with_defaults().agent.groups == 1
-    assert TrainConfig(env_config("gym:A-v0", vectorize="async"), agent).with_defaults().agent.groups == 2
-    assert TrainConfig(env_config("atari:pitfall"), agent).with_defaults().agent.groups == 2
-    asked = TrainConfig(env_config("gym:A-v0"), replace(agent, host=HostConfig(groups=4))).with_defaults()
-    assert asked.agent.groups == 4
 
 
 def test_a_run_of_a_script_is_evaluated_and_resumed_with_its_function_named_again(

@@ -192,21 +192,6 @@ def test_reached_is_the_frame_after_the_step_also_where_it_ended_the_episode(
     np.testing.assert_array_equal(both[:, :, 0, 0].T, expected)
 
 
-def test_the_policy_has_seen_stacks_that_were_pushed_frame_by_frame(
-    trajectories: list[tuple[Trajectory, jax.Array]],
-) -> None:
-    seen = stacks()
-    for number, (made, _) in enumerate(trajectories):
-        np.testing.assert_array_equal(made.observation.stacks(), seen[number * STEPS : (number + 1) * STEPS])
-    # By hand, of the environment whose episodes end at the border of the rollouts and one step later.
-    assert [stack[:, 0, 0].tolist() for stack in seen[4:8, 1]] == [
-        [2, 3, 4, 5],
-        [0, 0, 0, 6],
-        [0, 0, 0, 7],
-        [0, 0, 7, 8],
-    ]
-
-
 def test_stored_opinions_are_those_about_the_stacks(trajectories: list[tuple[Trajectory, jax.Array]]) -> None:
     logits, values, bonus = opinions()
     for number, (made, _) in enumerate(trajectories):
@@ -242,13 +227,6 @@ def test_log_prob_is_that_of_the_behaviour_policy(
         np.testing.assert_allclose(made.log_prob, beta, rtol=1e-4, atol=1e-5)
         assert np.abs(beta - pi).max() > 0.05
         np.testing.assert_array_equal(action, rollouts.actions[number * STEPS : (number + 1) * STEPS])
-
-
-def test_rewards_and_ends_are_passed_on(trajectories: list[tuple[Trajectory, jax.Array]]) -> None:
-    made, _ = trajectories[0]
-    np.testing.assert_array_equal(made.reward, np.arange(20).reshape(5, 4))
-    assert not made.terminated.any()
-    assert made.truncated.all()
 
 
 def test_groups_do_not_change_what_an_environment_does(rollouts: Rollouts) -> None:
