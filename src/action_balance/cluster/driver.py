@@ -26,7 +26,7 @@ from action_balance.terminal.console import say
 from action_balance.web.format import count, listed
 
 #: Seconds between two looks at what tasks do, and to wait for the messages that they have left.
-POLL, PATIENCE = 0.25, 2.0
+POLL, PATIENCE = 0.25, 30.0
 
 #: Seconds that tasks have to save and end when the command is interrupted.
 GRACE = 60.0
@@ -66,6 +66,7 @@ class Campaign:
     _runs: dict[str, _Run] = field(default_factory=dict)  # that have not ended, by name
     _refs: dict[Any, _Run] = field(default_factory=dict)
     _mailbox: Any = None
+    _taking: Any = None  # the request for messages that has not been answered yet
 
     def train(self, jobs: Iterable[Job]) -> dict[str, str]:
         """Train jobs until all of them are finished or have failed; an iterator is asked whenever there is room."""
@@ -106,7 +107,7 @@ class Campaign:
             time.sleep(POLL)
             return
         done, _ = ray.wait(list(self._refs), num_returns=len(self._refs), timeout=POLL)
-        for message in self._take():
+        for message in [*self._take(POLL), *(self._take(PATIENCE) if done else [])]:
             self._show(message)
         for ref in done:
             self._ended(self._refs.pop(ref), ref)
@@ -120,13 +121,17 @@ class Campaign:
         options = self.resources.options | {"max_retries": 0, "name": run.job.name}
         self._refs[ray.remote(work).options(**options).remote(run.job, attempt, self._mailbox)] = run
 
-    def _take(self) -> list[Message]:
-        """Messages that have arrived; none while their actor is started again."""
+    def _take(self, patience: float) -> list[Message]:
+        """Messages that have arrived; those that are not here in time come with the next call."""
         import ray
 
+        self._taking = self._taking or self._mailbox.take.remote()
+        if not ray.wait([self._taking], timeout=patience)[0]:
+            return []
+        taking, self._taking = self._taking, None
         try:
-            found: list[Message] = ray.get(self._mailbox.take.remote(), timeout=PATIENCE)
-        except ray.exceptions.RayError:
+            found: list[Message] = ray.get(taking)
+        except ray.exceptions.RayError:  # the actor is started again
             return []
         return found
 
