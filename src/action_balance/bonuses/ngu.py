@@ -61,7 +61,7 @@ def nearest_neighbours(
     """Squared distances of the states that one environment reached to their nearest neighbours in the episode.
 
     The episode has ``known`` embeddings before s_{t+1}, and ``added`` after the rollout; ``began`` is where s_t is its
-    first observation. Where there are fewer neighbours than asked for, distances are infinite.
+    first observation. Where there are too few neighbours, the missing distances are infinite.
 
     All steps are computed at once, by a matrix product with everything that may be in the memory at any of them: step
     by step, reading the memory would take most of the time of an update.

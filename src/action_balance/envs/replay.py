@@ -27,7 +27,7 @@ class EpisodeRecord(NamedTuple):
 class Moment(NamedTuple):
     """An episode before its first step, or after a step."""
 
-    screen: UInt8[np.ndarray, "..."]  # (H, W, 3); (0,) where it was not asked for
+    screen: UInt8[np.ndarray, "..."]  # (H, W, 3); (0,) where it was not requested
     score: float = 0.0  # so far
     room: int | None = None  # None if it is not known
     info: Mapping[str, float] = {}  # numbers of the episode so far, by name, as `Step.info` has them
