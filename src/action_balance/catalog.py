@@ -38,6 +38,7 @@ ABOUT_BONUSES = {
     "count": "exact counts, where states can be enumerated",
     "hash": "counts of hashed observations",
     "coin-flip": "counts estimated by a network that learns random labels",
+    "elliptical": "counts of the directions of features, in any observation",
     "icm": "error in predicting learned features of the next state (intrinsic curiosity)",
     "ngu": "episodic novelty times RND (Never Give Up)",
     "e3b": "elliptical episodic bonus (E3B)",

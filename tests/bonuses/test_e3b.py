@@ -1,16 +1,12 @@
 """E3B by hand: two features, a ridge of 1/2."""
 
-from functools import partial
 from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from known_features import STATS, Identity, small_bonus, transitions
-
-from action_balance.bonuses.e3b import elliptical
 
 # C is 1/2 I, then diag(3/2, 1/2), then [[5/2, 1], [1, 3/2]], whose determinant is 11/4.
 FEATURES = [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
@@ -21,30 +17,6 @@ def start(envs: int) -> tuple[Any, Any, Any]:
     bonus = small_bonus("e3b", envs, ridge=0.5)
     params, state = jax.jit(bonus.init)(jax.random.key(0), STATS)
     return bonus, eqx.tree_at(lambda d: d.encoder, params, Identity()), state
-
-
-def test_the_bonus_is_the_elliptical_norm_before_the_features_are_added() -> None:
-    root, found = jnp.eye(2) * 2**0.5, []
-    for features in FEATURES[:2]:
-        root, bonus = elliptical(root, jnp.array(features))
-        found.append(float(bonus))
-    np.testing.assert_allclose(root @ root.T, np.array([[1.5, -1.0], [-1.0, 2.5]]) / 2.75, rtol=1e-6)
-    found.append(float(elliptical(root, jnp.array(FEATURES[2]))[1]))
-    assert found == pytest.approx(BONUSES)
-
-
-def test_rounding_does_not_add_up_over_long_episodes() -> None:
-    """4,500 steps with 32 features that vary in five directions, and hardly in the others; then one state for ever."""
-    draws = np.random.default_rng(0)
-    varied = 3 + draws.normal(size=(4_000, 5)) @ draws.normal(size=(5, 32)) + 0.01 * draws.normal(size=(4_000, 32))
-    features = np.concatenate([varied, np.full((500, 32), 3.0)]).astype(np.float32)
-    _, found = jax.jit(partial(jax.lax.scan, elliptical))(jnp.eye(32) / 0.1**0.5, features)
-    inverse, expected = np.eye(32) / 0.1, []
-    for row in features.astype(float):
-        direction = inverse @ row
-        expected.append(row @ direction)
-        inverse -= np.outer(direction, direction) / (1 + expected[-1])
-    np.testing.assert_allclose(found, expected, rtol=0.005)
 
 
 def test_the_covariance_begins_anew_at_the_ends_of_episodes_and_only_there() -> None:

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, PRNGKeyArray
 
@@ -18,25 +17,12 @@ from action_balance.bonuses.base import Batch, Bonus
 from action_balance.bonuses.episodic import scan_episodes
 from action_balance.bonuses.inverse_dynamics import InverseDynamics
 from action_balance.config.bonuses import E3BConfig
+from action_balance.core.elliptical import add_visit, empty_root
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
 
 
-def elliptical(root: Float[Array, "D D"], features: Float[Array, " D"]) -> tuple[Float[Array, "D D"], Float[Array, ""]]:
-    """``b = phi' C^-1 phi``, and a root of the inverse of ``C + phi phi'``, from a root S of C^-1: ``S S' = C^-1``.
-
-    With ``a = S' phi``, the bonus is ``b = a' a``, and the new root is ``S - S a a' / (1 + b + sqrt(1 + b))``: Potter's
-    form of the Sherman-Morrison formula (Kaminski et al., 1971, https://doi.org/10.1109/TAC.1971.1099816). If C^-1
-    itself were updated in float32, rounding errors would exceed the bonus in episodes that stay in a few directions.
-    """
-    with jax.default_matmul_precision("highest"):
-        inner = root.T @ features
-        bonus = inner @ inner
-        direction = root @ inner
-    return root - jnp.outer(direction, inner) / (1 + bonus + jnp.sqrt(1 + bonus)), bonus
-
-
-class EllipticalState(eqx.Module):
+class E3BState(eqx.Module):
     """What E3B keeps."""
 
     roots: Float[Array, "N D D"]  # of C^-1 of the episode that each environment is in
@@ -57,27 +43,25 @@ class E3B(Bonus):
     Config: ClassVar[type] = E3BConfig
     uses_obs_stats: ClassVar[bool] = True
 
-    def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[InverseDynamics, EllipticalState]:
+    def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[InverseDynamics, E3BState]:
         dynamics = InverseDynamics(self.spec, self.agent, self.config.features, named_key(key, "dynamics"))
         roots = jnp.broadcast_to(self._empty(), (self.agent.envs, *self._empty().shape))
-        return dynamics, EllipticalState(roots, jnp.zeros(()))
+        return dynamics, E3BState(roots, jnp.zeros(()))
 
-    def new_episodes(self, state: EllipticalState) -> EllipticalState:
-        return EllipticalState(jnp.broadcast_to(self._empty(), state.roots.shape), state.accuracy)
+    def new_episodes(self, state: E3BState) -> E3BState:
+        return E3BState(jnp.broadcast_to(self._empty(), state.roots.shape), state.accuracy)
 
-    def reward(
-        self, params: InverseDynamics, state: EllipticalState, rollout: Batch
-    ) -> tuple[Float[Array, "T N"], EllipticalState]:
+    def reward(self, params: InverseDynamics, state: E3BState, rollout: Batch) -> tuple[Float[Array, "T N"], E3BState]:
         encoded = params.encode(rollout)
         ended = rollout.transitions.ended
-        roots, bonus = scan_episodes(elliptical, lambda _: self._empty(), state.roots, encoded.after, ended)
-        return bonus, EllipticalState(roots, params.accuracy(encoded))
+        roots, bonus = scan_episodes(add_visit, lambda _: self._empty(), state.roots, encoded.after, ended)
+        return bonus, E3BState(roots, params.accuracy(encoded))
 
     def loss(self, params: InverseDynamics, state: Any, batch: Batch) -> Float[Array, " P"]:
         return params.losses(params.encode(batch))
 
-    def metrics(self, params: Any, state: EllipticalState) -> dict[str, Float[Array, ""]]:
+    def metrics(self, params: Any, state: E3BState) -> dict[str, Float[Array, ""]]:
         return {"inverse_accuracy": state.accuracy}
 
     def _empty(self) -> Float[Array, "D D"]:
-        return jnp.eye(self.config.features) / self.config.ridge**0.5
+        return empty_root(self.config.features, self.config.ridge)

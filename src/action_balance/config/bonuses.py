@@ -16,7 +16,11 @@ LearnsFrom = Literal["taken", "all"]  # what the predictor of pairs can learn fr
 Embedding = Literal["one-hot", "channel"]
 #: What is hashed: signs of random projections of any observation, or the coarse cells of an image.
 HashKind = Literal["auto", "simhash", "cells"]
-Counter = Literal["count", "hash", "coin-flip"]  # action bonuses that estimate the number of visits of every pair
+#: What elliptical counts are over: what suits the observation, its numbers, random Fourier features of them, or the
+#: outputs of a random network.
+EllipticalFeatures = Literal["auto", "observation", "fourier", "network"]
+#: Action bonuses that estimate the number of visits of every pair.
+Counter = Literal["count", "hash", "coin-flip", "elliptical"]
 
 
 @dataclass(frozen=True)
@@ -62,6 +66,25 @@ class CoinFlipConfig(Settings):
     coin_kept: int = count(16)
     """Number of visits that the memory keeps of a common state, as a sample of all its visits; it keeps all visits of
     rare states."""
+
+
+@dataclass(frozen=True)
+class EllipticalConfig(Settings):
+    """Elliptical counts over all of training, of the directions of features."""
+
+    features: EllipticalFeatures = "auto"
+    """What is counted: observation (its normalised numbers), fourier (random Fourier features of them), network (the
+    outputs of a random network such as RND's target), or auto: fourier for vectors of fewer than 8 numbers, observation
+    for vectors of at most 512, network for larger vectors, images and symbolic grids."""
+    dimensions: int = count(256)
+    """Number of features with fourier or network."""
+    bandwidth: float = number(4.0, above=True)
+    """With fourier: the larger it is, the closer two observations must be to share visits. Their distance is measured
+    in standard deviations."""
+    exponent: float = number(0.5, above=True)
+    """Exponent of the width: 0.5 for a bonus like 1 / sqrt(N), 1 for one like 1 / N."""
+    ridge: float = number(1.0, above=True)
+    """Number of visits after which the width of a direction has halved."""
 
 
 @dataclass(frozen=True)
@@ -115,7 +138,8 @@ class UCBConfig(Settings):
     normalize: ClassVar[Normalization] = "raw"
 
     counter: Counter = "hash"
-    """Counter of state-action pairs: count, hash or coin-flip. The counter's settings are available as flags, too."""
+    """Counter of state-action pairs: count, hash, coin-flip or elliptical. The counter's settings are available as
+    flags, too."""
 
     @property
     def parts(self) -> tuple[str, ...]:
@@ -127,6 +151,7 @@ BUILT_IN: dict[str, type[Any]] = {
     "distillation": DistillationConfig,
     "hash": HashConfig,
     "coin-flip": CoinFlipConfig,
+    "elliptical": EllipticalConfig,
     "icm": ICMConfig,
     "ngu": NGUConfig,
     "e3b": E3BConfig,

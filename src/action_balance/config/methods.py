@@ -14,6 +14,7 @@ INTRINSIC_BONUSES = {
     "count": "action_balance.bonuses.counts:StateCounts",
     "hash": "action_balance.bonuses.hashing:HashedStates",
     "coin-flip": "action_balance.bonuses.coin_flip:CoinFlipStates",
+    "elliptical": "action_balance.bonuses.elliptical:EllipticalStates",
     "icm": "action_balance.bonuses.icm:ICM",
     "ngu": "action_balance.bonuses.ngu:NGU",
     "e3b": "action_balance.bonuses.e3b:E3B",
@@ -25,11 +26,12 @@ ACTION_BONUSES = {
     "count": "action_balance.bonuses.counts:PairCounts",
     "hash": "action_balance.bonuses.hashing:HashedPairs",
     "coin-flip": "action_balance.bonuses.coin_flip:CoinFlipPairs",
+    "elliptical": "action_balance.bonuses.elliptical:EllipticalPairs",
     "ucb": "action_balance.bonuses.ucb:UCB",
 }
 
 #: Bonuses that train no networks of their own; what UCB1 is made of may train some.
-WITHOUT_NETWORKS = {NONE, "count", "hash", "ucb"}
+WITHOUT_NETWORKS = {NONE, "count", "hash", "elliptical", "ucb"}
 
 
 #: A coefficient that adapts.
@@ -63,6 +65,8 @@ METHODS: dict[str, Method] = {
     # 1 / sqrt(1 + N(s')), and the same with hashes (Tang et al., 2017)
     "count": Method("PPO with exact state counts, where states can be enumerated", "count"),
     "hash": Method("PPO with counts of hashed observations", "hash"),
+    # the confidence width of linear models over all of training (Jin et al., 2020), as counts of features
+    "elliptical": Method("PPO with elliptical counts: visits counted by direction, in any observation", "elliptical"),
     # Burda et al., 2019
     "rnd": Method("PPO with random network distillation, the paper's baseline", "rnd"),
     # as in the paper's heat maps (Figure 5)
@@ -80,6 +84,12 @@ METHODS: dict[str, Method] = {
         "action balance with RND, counts of hashed state-action pairs, and an adaptive coefficient",
         "rnd",
         "hash",
+        action_coef="auto",
+    ),
+    "action-balance-elliptical": Method(
+        "action balance with elliptical counts of states and of state-action pairs, and an adaptive coefficient",
+        "elliptical",
+        "elliptical",
         action_coef="auto",
     ),
 }

@@ -15,7 +15,7 @@ METRICS = (
     *("explained_int", "explained_ext", "bonus_mean", "bonus_scale", "loss_next_state", "inverse_accuracy"),
     *("ngu_distance", "ngu_memory", "hash_states", "hash_collisions", "coin_flip_memory", "action_bonus_mean"),
     *("entropy_bonus", "entropy_added", "kl_beta_pi", "action_coef", "loss_action", "action_hash_states"),
-    *("action_hash_collisions", "action_coin_flip_memory"),
+    *("action_hash_collisions", "action_coin_flip_memory", "elliptical_directions", "action_elliptical_directions"),
 )
 #: Shorter names.
 ALIASES = {"return": "episode_return", "score": "episode_return"}

@@ -1,0 +1,197 @@
+"""Elliptical counts over all of training: visits counted by direction, of states and of state-action pairs.
+
+An observation becomes features phi(s) of unit length, and all visits so far make a matrix C:
+
+    b(s) = (ridge phi(s)' C^-1 phi(s))^exponent        C = ridge I + sum_i phi(s_i) phi(s_i)'
+
+The width ``phi' C^-1 phi`` generalises counts. Where every state has a direction of its own, it is
+``1 / (ridge + N(s))``, so that the default bonus is ``1 / sqrt(1 + N(s))`` exactly. States that share directions share
+visits, and what varies in every observation, such as noise, is soon known and no longer makes an observation new.
+
+For pairs, every action has a matrix C_a of the states in which it was taken. The square root of ``phi' C_a^-1 phi`` is
+the confidence width of LinUCB (Li et al., 2010, https://arxiv.org/abs/1003.0146) and, as the bonus of a value function,
+of LSVI-UCB (Jin et al., 2020, https://arxiv.org/abs/1907.05388). E3B (Henaff et al., 2022,
+https://arxiv.org/abs/2210.05805) is the width within an episode; ACB (Ash et al., 2022,
+https://arxiv.org/abs/2110.11202) approximates it by the spread of an ensemble of linear models.
+
+Axes: T steps, N environments, A choices of all action components, B visits, D features.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float, PRNGKeyArray, Real
+
+from action_balance.bonuses.base import Batch, Bonus, BonusObs
+from action_balance.bonuses.counter import PairCounter
+from action_balance.bonuses.networks import bonus_network
+from action_balance.config.bonuses import EllipticalConfig
+from action_balance.core import elliptical
+from action_balance.core.keys import named_key
+from action_balance.core.running_stats import RunningMeanStd
+from action_balance.errors import UserError, as_size
+
+#: Vectors of fewer numbers have too few directions of their own, and have Fourier features; the numbers of vectors
+#: that are larger, and of images and symbols, are too many to be features.
+FEW, MANY = 8, 512
+
+#: The most features: from here on, an update would take minutes.
+MOST = 4096
+
+
+class Waves(eqx.Module):
+    """Random Fourier features ``cos(W x + b)`` (Rahimi and Recht, 2007): the product of those of two observations falls
+    with their distance, as ``exp(-(bandwidth ||x - y||)^2 / 2)`` on average."""
+
+    directions: Float[Array, "D n"]
+    phases: Float[Array, " D"]
+
+    def __init__(self, numbers: int, features: int, bandwidth: float, key: PRNGKeyArray) -> None:
+        self.directions = bandwidth * jax.random.normal(named_key(key, "directions"), (features, numbers))
+        self.phases = jax.random.uniform(named_key(key, "phases"), (features,), maxval=2 * jnp.pi)
+
+    def __call__(self, observation: Float[Array, "..."]) -> Float[Array, " D"]:
+        return jnp.cos(jnp.matmul(self.directions, observation.ravel(), precision="highest") + self.phases)
+
+
+class WithConstant(eqx.Module):
+    """The numbers of an observation and a 1, so that opposite observations have different directions."""
+
+    def __call__(self, observation: Float[Array, "..."]) -> Float[Array, " D"]:
+        return jnp.append(observation.ravel(), 1.0)
+
+
+class EllipticalState(eqx.Module):
+    """What is counted, and how observations become features; only the roots change."""
+
+    roots: Float[Array, "*A D D"]  # of C^-1, or of C_a^-1 of every action
+    stats: RunningMeanStd  # of the observations of the warm-up; they stay, so that the features of a state do
+    network: Any
+
+
+@dataclass(frozen=True)
+class Elliptical(Bonus):
+    """What counting states and counting pairs share."""
+
+    Config: ClassVar[type] = EllipticalConfig
+    uses_obs_stats: ClassVar[bool] = True
+    prefix: ClassVar[str] = ""  # of the names of metrics
+
+    @property
+    def numbers(self) -> int:
+        """Numbers of an observation, symbols one-hot."""
+        return math.prod(self.spec.stats_shape)
+
+    @property
+    def kind(self) -> str:
+        """What the features are: as set, or what suits the observation."""
+        if self.config.features != "auto":
+            return str(self.config.features)
+        if not self.spec.kind.startswith("vector") or self.numbers > MANY:
+            return "network"
+        return "fourier" if self.numbers < FEW and not self.spec.discrete else "observation"
+
+    @property
+    def features(self) -> int:
+        """D."""
+        return self.numbers + 1 if self.kind == "observation" else self.config.dimensions
+
+    @property
+    def matrices(self) -> tuple[int, ...]:
+        """Of how many actions visits are counted apart; () where they are not."""
+        return ()
+
+    def check(self) -> None:
+        if self.features > MOST:
+            size = as_size(4 * self.features**2 * math.prod(self.matrices))
+            raise UserError(
+                f"elliptical counts over {self.features:,} features would need {size} for each seed, and minutes for "
+                f"each update: use --elliptical-features network, or at most {MOST:,} --dimensions"
+            )
+
+    def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, EllipticalState]:
+        root = elliptical.empty_root(self.features, self.config.ridge)
+        roots = jnp.broadcast_to(root, (*self.matrices, *root.shape))
+        return None, EllipticalState(roots, stats, self._network(named_key(key, "features")))
+
+    def _network(self, key: PRNGKeyArray) -> Any:
+        if self.kind == "observation":
+            return WithConstant()
+        if self.kind == "fourier":
+            return Waves(self.numbers, self.features, self.config.bandwidth, key)
+        return bonus_network(self.spec, self.agent, predictor=False, outputs=self.features, key=key)
+
+    def phi(self, state: EllipticalState, frame: Real[Array, "..."]) -> Float[Array, " D"]:
+        """The features of an observation, of unit length."""
+        found = state.network(state.stats.normalize(frame, self.agent.bonus.observation_clip))
+        unit: Array = found / jnp.maximum(jnp.sqrt(found @ found), 1e-8)
+        return jax.lax.stop_gradient(unit)
+
+    def bonus(self, widths: Float[Array, "*b"]) -> Float[Array, "*b"]:
+        """``(ridge phi' C^-1 phi)^exponent``: 1 where nothing was seen."""
+        return jnp.minimum(self.config.ridge * widths, 1.0) ** self.config.exponent
+
+    def metrics(self, params: Any, state: EllipticalState) -> dict[str, Float[Array, ""]]:
+        """How many directions have been seen: the sum of ``N / (ridge + N)`` over them, on average over actions."""
+        unseen = self.config.ridge * (state.roots**2).sum(axis=(-2, -1))
+        return {f"{self.prefix}elliptical_directions": self.features - unseen.mean()}
+
+
+@dataclass(frozen=True)
+class EllipticalStates(Elliptical):
+    """The next-state bonus ``r(s') = (ridge phi(s')' C^-1 phi(s'))^exponent``, with C from before the rollout."""
+
+    rewards_states: ClassVar[bool] = True
+
+    def reward(
+        self, params: Any, state: EllipticalState, rollout: Batch
+    ) -> tuple[Float[Array, "T N"], EllipticalState]:
+        features = rollout.each(lambda _, __, next_obs: self.phi(state, next_obs.frame))
+        widths, inner = elliptical.widths(state.roots, features.reshape(-1, self.features))
+        roots = elliptical.add_visits(state.roots, inner)
+        return self.bonus(widths).reshape(features.shape[:-1]), EllipticalState(roots, state.stats, state.network)
+
+
+@dataclass(frozen=True)
+class EllipticalPairs(Elliptical, PairCounter):
+    """The action bonus ``r_ab(s, a) = (ridge phi(s)' C_a^-1 phi(s))^exponent``, with C_a from before the rollout.
+
+    Of an action with several components, every choice of every component has a matrix of its own.
+    """
+
+    prefix: ClassVar[str] = "action_"
+
+    @property
+    def matrices(self) -> tuple[int, ...]:
+        return (self.distribution.choices,)
+
+    def widths(self, state: EllipticalState, frame: Real[Array, "..."]) -> Float[Array, " A"]:
+        """``phi(s)' C_a^-1 phi(s)`` of all actions."""
+        inner = jnp.einsum("d,ade->ae", self.phi(state, frame), state.roots, precision="highest")
+        return (inner**2).sum(axis=-1)
+
+    def counts(self, params: Any, state: EllipticalState, obs: BonusObs) -> Float[Array, " A"]:
+        """Visits of every pair as the widths count them, ``1 / width - ridge``."""
+        return jnp.maximum(1 / self.widths(state, obs.frame) - self.config.ridge, 0.0)
+
+    def scores(self, params: Any, state: EllipticalState, obs: BonusObs) -> Float[Array, " A"]:
+        return self.bonus(self.widths(state, obs.frame))
+
+    def reward(
+        self, params: Any, state: EllipticalState, rollout: Batch
+    ) -> tuple[Float[Array, "T N"], EllipticalState]:
+        """The bonus of every pair that was taken, summed over components, and the matrices with this rollout."""
+        found = rollout.each(lambda obs, action, _: (self.phi(state, obs.frame), self.distribution.one_hot(action)))
+        features, taken = (leaf.reshape(-1, leaf.shape[-1]) for leaf in found)
+
+        def one(root: Array, taken: Array) -> tuple[Array, Array]:
+            widths, inner = elliptical.widths(root, features)
+            return elliptical.add_visits(root, taken[:, None] * inner), taken * self.bonus(widths)
+
+        roots, bonus = jax.vmap(one, in_axes=(0, 1))(state.roots, taken)
+        rewards = bonus.sum(axis=0).reshape(rollout.transitions.index.shape)
+        return rewards, EllipticalState(roots, state.stats, state.network)

@@ -1,0 +1,140 @@
+"""Elliptical counts, by hand."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from known_features import transitions
+
+from action_balance.bonuses.base import ACTION, INTRINSIC, Bonus, BonusObs, make_bonus
+from action_balance.bonuses.elliptical import Elliptical
+from action_balance.config.agent import AgentConfig, BonusConfig
+from action_balance.config.frozen import FrozenDict
+from action_balance.core.running_stats import RunningMeanStd
+from action_balance.envs.mixed import empty_stats
+from action_balance.envs.spec import EnvSpec
+from action_balance.errors import UserError
+
+KEY = jax.random.key(0)
+#: Three numbers; two action components of 2 and 3 choices.
+SPEC = EnvSpec("vector", (3,), (2, 3))
+STATS = RunningMeanStd.empty((3,))
+#: Observations so long that the constant hardly turns them: three directions at right angles.
+X, Y, Z = np.eye(3, dtype=np.float32) * 1e4
+
+
+def make(slot: str, spec: EnvSpec = SPEC, name: str = "elliptical", clip: float = 1e5, **settings: Any) -> Bonus:
+    agent = AgentConfig(
+        method="ppo",
+        intrinsic=name if slot == INTRINSIC else None,
+        action_bonus=name if slot == ACTION else None,
+        bonus=BonusConfig(observation_clip=clip),
+        bonus_settings=FrozenDict({"elliptical": {"features": "observation"}, **settings}),
+    )
+    bonus = make_bonus(name, slot, agent, spec)
+    assert bonus is not None
+    return bonus
+
+
+def elliptical(slot: str, spec: EnvSpec = SPEC, **settings: Any) -> Elliptical:
+    bonus = make(slot, spec, elliptical={"features": "observation", **settings})
+    assert isinstance(bonus, Elliptical)
+    return bonus
+
+
+def steps(frames: Any, following: Any, actions: Any = None, stats: RunningMeanStd = STATS) -> Any:
+    """Steps of one environment."""
+    action = np.zeros((len(frames), 2), int) if actions is None else np.asarray(actions)
+    return transitions(
+        np.stack(following)[:, None], frame=np.stack(frames)[:, None], action=action[:, None], stats=stats
+    )
+
+
+def test_states_with_directions_of_their_own_have_the_bonus_of_exact_counts() -> None:
+    bonus = elliptical(INTRINSIC)
+    _, state = bonus.init(KEY, STATS)
+    found, state = jax.jit(bonus.reward)(None, state, steps([Z] * 4, [X, Y, X, X]))
+    assert found[:, 0].tolist() == pytest.approx([1] * 4, abs=1e-3)  # what was known before the rollout
+    found, _ = bonus.reward(None, state, steps([Z] * 3, [X, Y, Z]))
+    assert found[:, 0].tolist() == pytest.approx([4**-0.5, 2**-0.5, 1], abs=1e-3)
+    # 3/4 + 1/2 directions have been seen.
+    assert bonus.metrics(None, state)["elliptical_directions"] == pytest.approx(1.25, abs=1e-3)
+
+
+def test_exponent_and_ridge_are_those_of_the_width() -> None:
+    bonus = elliptical(INTRINSIC, exponent=1.0, ridge=2.0)
+    _, state = bonus.init(KEY, STATS)
+    _, state = bonus.reward(None, state, steps([Z] * 4, [X, Y, X, X]))
+    found, _ = bonus.reward(None, state, steps([Z] * 3, [X, Y, Z]))
+    assert found[:, 0].tolist() == pytest.approx([2 / 5, 2 / 3, 1], abs=1e-3)
+
+
+def test_states_between_two_directions_share_their_visits() -> None:
+    bonus = elliptical(INTRINSIC)
+    _, state = bonus.init(KEY, STATS)
+    _, state = bonus.reward(None, state, steps([Z] * 4, [X, Y, X, X]))
+    found, _ = bonus.reward(None, state, steps([Z], [X + Y]))
+    # Half the width of each, (1/4 + 1/2) / 2.
+    assert found[:, 0].tolist() == pytest.approx([0.375**0.5], abs=1e-3)
+
+
+def test_a_pair_counts_the_states_in_which_the_choice_was_taken() -> None:
+    bonus = elliptical(ACTION)
+    _, state = bonus.init(KEY, STATS)
+    frames, actions = [X, X, X, Y], [[0, 2], [0, 1], [1, 2], [1, 0]]
+    found, state = jax.jit(bonus.reward)(None, state, steps(frames, [Z] * 4, actions))
+    assert found[:, 0].tolist() == pytest.approx([2] * 4, abs=1e-3)  # the sum over both components
+    scores = bonus.scores(None, bonus.acting_state(state), BonusObs(jnp.asarray(X), jnp.int32(0), STATS, 5.0))
+    assert scores.tolist() == pytest.approx([3**-0.5, 2**-0.5, 1, 2**-0.5, 3**-0.5], abs=1e-3)
+
+
+def test_ucb_counts_with_them() -> None:
+    bonus = make(ACTION, name="ucb", ucb={"counter": "elliptical"})
+    _, state = bonus.init(KEY, STATS)
+    _, state = bonus.reward(None, state, steps([X] * 3, [Z] * 3, [[0, 0], [0, 1], [0, 1]]))
+    scores = bonus.scores(None, state, BonusObs(jnp.asarray(X), jnp.int32(0), STATS, 5.0))
+    bounds = [(2 * np.log(4) / (1 + count)) ** 0.5 for count in (3, 0, 1, 2, 0)]
+    assert scores.tolist() == pytest.approx(bounds, rel=1e-2)
+
+
+def test_features_do_not_change_while_the_running_statistics_move() -> None:
+    bonus = elliptical(INTRINSIC, dimensions=16, features="fourier")
+    _, state = bonus.init(KEY, RunningMeanStd(jnp.float32(4), jnp.ones(3), jnp.full(3, 16.0)))
+    frames = list(np.random.default_rng(0).normal(size=(8, 3)).astype(np.float32))
+    moved = RunningMeanStd(jnp.float32(9), jnp.full(3, 7.0), jnp.full(3, 900.0))
+    found = [bonus.reward(None, state, steps(frames, frames, stats=one)) for one in (STATS, moved)]
+    assert jax.tree.all(jax.tree.map(np.array_equal, *found))
+
+
+def test_near_observations_share_fourier_features_and_distant_ones_do_not() -> None:
+    bonus = elliptical(INTRINSIC, dimensions=4096, features="fourier", bandwidth=2.0)
+    _, state = bonus.init(KEY, STATS)
+    at = [bonus.phi(state, jnp.array([x, 0.0, 0.0])) for x in (0.0, 0.25, 2.0)]
+    assert [float(at[0] @ other) for other in at] == pytest.approx([1, np.exp(-0.125), np.exp(-8)], abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("spec", "kind", "count"),
+    [
+        (EnvSpec("vector", (2,), (3,)), "fourier", 256),
+        (EnvSpec("vector", (5,), (3,), discrete=(5,)), "observation", 6),
+        (EnvSpec("vector", (400,), (3,)), "observation", 401),
+        (EnvSpec("vector", (3_000,), (3,)), "network", 256),
+        (EnvSpec("image", (44, 44), (3,), dtype="uint8"), "network", 256),
+        (EnvSpec("symbolic", (3, 3, 2), (3,), dtype="uint8", categories=(4, 3)), "network", 256),
+        (EnvSpec("mixed", (408,), (3,), "uint8", normalize_obs=True, images=((20, 20, 1),)), "network", 256),
+    ],
+)
+def test_features_suit_the_observation(spec: EnvSpec, kind: str, count: int) -> None:
+    bonus = elliptical(INTRINSIC, spec, features="auto")
+    assert (bonus.kind, bonus.features) == (kind, count)
+    _, state = bonus.init(KEY, empty_stats(spec))
+    found = bonus.phi(state, jnp.ones(spec.frame_shape, spec.dtype))
+    assert float(found @ found) == pytest.approx(1)
+
+
+def test_more_features_than_can_be_counted_over_are_refused_before_training() -> None:
+    with pytest.raises(UserError, match=r"10,001 features would need 400 MB .* --elliptical-features network"):
+        elliptical(INTRINSIC, EnvSpec("vector", (10_000,), (3,)))
