@@ -6,7 +6,8 @@ What is measured:
   and of images (84x84 pixels), many states per call, on one core or on the GPU. An environment has at least two
   actions, so the cost of one is extrapolated: that of two, less a sixteenth of what 16 further actions cost.
 - *Training.* Environment steps per second of every next-state bonus, and of RND with every action bonus, with default
-  settings in the open grid, including rollout, update and metrics. The comparison is with RND alone.
+  settings, including rollout, update and metrics: in an open grid, whose observations are vectors of 100 numbers, and
+  for images of 84x84 pixels, which are noise. The comparison is with RND alone.
 - *Memory* of a bonus, for one seed: its parameters, the optimiser's two averages of them, and its state.
 
 The rows of a table are measured in turn, one block of calls per round, so that other load on the machine affects all of

@@ -68,7 +68,7 @@ class WithConstant(eqx.Module):
 class EllipticalState(eqx.Module):
     """What is counted, and how observations become features; only the roots change."""
 
-    roots: Float[Array, "*A D D"]  # of C^-1, or of C_a^-1 of every action
+    roots: Float[Array, "D columns"]  # of C^-1; for pairs, those of all actions beside each other, in one product
     stats: RunningMeanStd  # of the observations of the warm-up; they stay, so that the features of a state do
     network: Any
 
@@ -101,21 +101,20 @@ class Elliptical(Bonus):
         return self.numbers + 1 if self.kind == "observation" else self.config.dimensions
 
     @property
-    def matrices(self) -> tuple[int, ...]:
-        """Of how many actions visits are counted apart; () where they are not."""
-        return ()
+    def matrices(self) -> int:
+        """How many matrices there are: one, or one per action."""
+        return 1
 
     def check(self) -> None:
         if self.features > MOST:
-            size = as_size(4 * self.features**2 * math.prod(self.matrices))
+            size = as_size(4 * self.features**2 * self.matrices)
             raise UserError(
                 f"elliptical counts over {self.features:,} features would need {size} for each seed, and minutes for "
                 f"each update: use --elliptical-features network, or at most {MOST:,} --dimensions"
             )
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, EllipticalState]:
-        root = elliptical.empty_root(self.features, self.config.ridge)
-        roots = jnp.broadcast_to(root, (*self.matrices, *root.shape))
+        roots = jnp.tile(elliptical.empty_root(self.features, self.config.ridge), self.matrices)
         return None, EllipticalState(roots, stats, self._network(named_key(key, "features")))
 
     def _network(self, key: PRNGKeyArray) -> Any:
@@ -137,8 +136,8 @@ class Elliptical(Bonus):
 
     def metrics(self, params: Any, state: EllipticalState) -> dict[str, Float[Array, ""]]:
         """How many directions have been seen: the sum of ``N / (ridge + N)`` over them, on average over actions."""
-        unseen = self.config.ridge * (state.roots**2).sum(axis=(-2, -1))
-        return {f"{self.prefix}elliptical_directions": self.features - unseen.mean()}
+        unseen = self.config.ridge * (state.roots**2).sum() / self.matrices
+        return {f"{self.prefix}elliptical_directions": self.features - unseen}
 
 
 @dataclass(frozen=True)
@@ -147,9 +146,7 @@ class EllipticalStates(Elliptical):
 
     rewards_states: ClassVar[bool] = True
 
-    def reward(
-        self, params: Any, state: EllipticalState, rollout: Batch
-    ) -> tuple[Float[Array, "T N"], EllipticalState]:
+    def reward(self, params: Any, state: EllipticalState, rollout: Batch) -> tuple[Float[Array, "T N"], Any]:
         features = rollout.each(lambda _, __, next_obs: self.phi(state, next_obs.frame))
         widths, inner = elliptical.widths(state.roots, features.reshape(-1, self.features))
         roots = elliptical.add_visits(state.roots, inner)
@@ -166,13 +163,13 @@ class EllipticalPairs(Elliptical, PairCounter):
     prefix: ClassVar[str] = "action_"
 
     @property
-    def matrices(self) -> tuple[int, ...]:
-        return (self.distribution.choices,)
+    def matrices(self) -> int:
+        return self.distribution.choices
 
     def widths(self, state: EllipticalState, frame: Real[Array, "..."]) -> Float[Array, " A"]:
         """``phi(s)' C_a^-1 phi(s)`` of all actions."""
-        inner = jnp.einsum("d,ade->ae", self.phi(state, frame), state.roots, precision="highest")
-        return (inner**2).sum(axis=-1)
+        inner = jnp.matmul(self.phi(state, frame), state.roots, precision="highest")
+        return (inner.reshape(self.matrices, -1) ** 2).sum(axis=-1)
 
     def counts(self, params: Any, state: EllipticalState, obs: BonusObs) -> Float[Array, " A"]:
         """Visits of every pair as the widths count them, ``1 / width - ridge``."""
@@ -181,9 +178,7 @@ class EllipticalPairs(Elliptical, PairCounter):
     def scores(self, params: Any, state: EllipticalState, obs: BonusObs) -> Float[Array, " A"]:
         return self.bonus(self.widths(state, obs.frame))
 
-    def reward(
-        self, params: Any, state: EllipticalState, rollout: Batch
-    ) -> tuple[Float[Array, "T N"], EllipticalState]:
+    def reward(self, params: Any, state: EllipticalState, rollout: Batch) -> tuple[Float[Array, "T N"], Any]:
         """The bonus of every pair that was taken, summed over components, and the matrices with this rollout."""
         found = rollout.each(lambda obs, action, _: (self.phi(state, obs.frame), self.distribution.one_hot(action)))
         features, taken = (leaf.reshape(-1, leaf.shape[-1]) for leaf in found)
@@ -192,6 +187,7 @@ class EllipticalPairs(Elliptical, PairCounter):
             widths, inner = elliptical.widths(root, features)
             return elliptical.add_visits(root, taken[:, None] * inner), taken * self.bonus(widths)
 
-        roots, bonus = jax.vmap(one, in_axes=(0, 1))(state.roots, taken)
+        roots = state.roots.reshape(self.features, self.matrices, -1)
+        roots, bonus = jax.vmap(one, in_axes=1, out_axes=(1, 0))(roots, taken)
         rewards = bonus.sum(axis=0).reshape(rollout.transitions.index.shape)
-        return rewards, EllipticalState(roots, state.stats, state.network)
+        return rewards, EllipticalState(roots.reshape(state.roots.shape), state.stats, state.network)
