@@ -16,24 +16,28 @@ them. Each number is the median over the rounds; ratios are taken within a round
 
 import argparse
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from statistics import median
-from typing import Any
+from typing import Any, ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-from agent import AGENT, Effort, Program, compiled, measured, training
+import numpy as np
+from agent import AGENT, Effort, Program, compiled, count_seeds, measured, training
 from common import machine, measure, ratio, table, wide_console
 from jaxtyping import Array
 from rich.console import Console
 
 from action_balance.bonuses.base import ACTION, INTRINSIC, BonusObs, make_bonus
 from action_balance.config.agent import AgentConfig
+from action_balance.config.env import DeviceEnvConfig, EnvConfig
 from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NONE
 from action_balance.config.train import TrainConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines.device.devices import use_all_cores
+from action_balance.envs.base import Step
 from action_balance.envs.grid.config import GridConfig
 from action_balance.envs.spec import EnvSpec
 
@@ -48,6 +52,45 @@ OBSERVATIONS = {
     "vector": (EnvSpec("vector", (80,), (TWO,)), 1_024),
     "image": (EnvSpec("image", (84, 84), (TWO,), dtype="uint8"), 256),
 }
+
+#: The world whose observations are vectors, and the seeds that are trained with images: their networks are large.
+VECTORS, IMAGE_SEEDS = GridConfig("open", size=50), 1
+
+
+class NoiseEnvironment(eqx.Module):
+    """Observations are images of noise; nothing else happens."""
+
+    spec: ClassVar[EnvSpec] = EnvSpec("image", (84, 84), (4,), dtype="uint8")
+    episode_steps: ClassVar[int] = 2**31 - 1
+
+    def reachable(self) -> np.ndarray:
+        """No states are enumerated."""
+        return np.zeros(0, bool)
+
+    def index(self, observation: Array) -> Array:
+        """States have no numbers."""
+        return jnp.zeros((), jnp.int32)
+
+    def reset(self, key: Array) -> tuple[Array, Array]:
+        """An image."""
+        return jnp.zeros(()), jax.random.bits(key, self.spec.shape, jnp.uint8)
+
+    def step(self, state: Array, action: Array, key: Array) -> tuple[Array, Step]:
+        """The next image."""
+        _, image = self.reset(key)
+        never = jnp.zeros((), bool)
+        return state, Step(image, image, jnp.zeros(()), never, never)
+
+
+@dataclass(frozen=True)
+class NoiseConfig(DeviceEnvConfig):
+    """Images of noise."""
+
+    label: ClassVar[str] = "noise"
+
+    def make(self, key: Array) -> NoiseEnvironment:
+        """The environment."""
+        return NoiseEnvironment()
 
 
 def one_action(two: Sequence[float], everything: Sequence[float]) -> list[float]:
@@ -99,10 +142,10 @@ def show_scores(console: Console, names: Sequence[str], effort: Effort) -> None:
     console.print(shown)
 
 
-def configure(intrinsic: str, action_bonus: str, seeds: int) -> TrainConfig:
+def configure(env: EnvConfig, intrinsic: str, action_bonus: str, seeds: int) -> TrainConfig:
     """A run with two bonuses that does not end during the benchmark."""
     agent = replace(AGENT, method="ppo", intrinsic=intrinsic, action_bonus=action_bonus, steps=2**31 - 1)
-    return TrainConfig(GridConfig("open"), agent, seeds=seeds)
+    return TrainConfig(env, agent, seeds=seeds)
 
 
 def bonus_memory(program: Program) -> float:
@@ -112,14 +155,15 @@ def bonus_memory(program: Program) -> float:
     return (3 * trained + mebibytes(state.bonus_states)) / len(state.updates)
 
 
-def show_training(console: Console, pairs: Sequence[tuple[str, str]], effort: Effort) -> None:
+def show_training(
+    console: Console, what: str, env: EnvConfig, pairs: Sequence[tuple[str, str]], seeds: int, effort: Effort
+) -> None:
     """A table of training with each pair of bonuses, compared with RND."""
-    seeds = effort.method_seeds
-    made = {f"{one} + {other}": training(configure(one, other, seeds)) for one, other in pairs}
+    made = {f"{one} + {other}": training(configure(env, one, other, seeds)) for one, other in pairs}
     rows = measured(made, effort)
     reference = rows[" + ".join(BASELINE)]
     shown = table(
-        f"Training with {seeds} seeds",
+        f"Training with {count_seeds(seeds)}, {what}",
         ["next-state bonus + action bonus", "compile s", "ms/update", "steps/s", "time, RND = 1", "memory, MiB"],
     )
     for name, row in rows.items():
@@ -143,7 +187,10 @@ def main() -> None:
         chosen = {INTRINSIC: tuple(INTRINSIC_BONUSES), ACTION: tuple(ACTION_BONUSES)}
     show_scores(console, [name for name in chosen[ACTION] if name != "count"], effort)
     pairs = [(NONE, NONE), *((name, NONE) for name in chosen[INTRINSIC]), *(("rnd", name) for name in chosen[ACTION])]
-    show_training(console, pairs, effort)
+    vectors = f"vectors of {VECTORS.spec.shape[0]} numbers"
+    show_training(console, vectors, VECTORS, pairs, effort.method_seeds, effort)
+    counted = [(one, other) for one, other in pairs if "count" not in (one, other)]
+    show_training(console, "images of 84x84 pixels", NoiseConfig("noise"), counted, IMAGE_SEEDS, effort)
 
 
 if __name__ == "__main__":

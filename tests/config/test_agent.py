@@ -142,6 +142,8 @@ def test_a_method_is_a_preset_of_two_bonuses_that_settings_replace() -> None:
         "action-balance-rnd": ("rnd", "distillation"),
         "action-balance-rnd-channel": ("rnd", "distillation"),
         "action-balance-hash": ("rnd", "hash"),
+        "elliptical": ("elliptical", "none"),
+        "action-balance-elliptical": ("elliptical", "elliptical"),
     }
     other = AgentConfig(method="rnd", intrinsic="count", action_bonus="my_module:Mine")
     assert (other.intrinsic_name, other.action_bonus_name, other.balances) == ("count", "my_module:Mine", True)

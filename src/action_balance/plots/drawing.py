@@ -22,12 +22,14 @@ COLOURS = {
     **{"random": "#737a84", "action-balance": "#0b5f45", "rnd": "#1f77d0", "action-balance-rnd": "#c04a0a"},
     **{"ppo": "#bd8f00", "count": "#5b2a86", "action-balance-rnd-channel": "#7a0f5c"},
     **{"epsilon-greedy": "#0f8594", "entropy": "#85573d", "hash": "#3d5a00", "action-balance-hash": "#b3123f"},
+    **{"elliptical": "#12306b", "action-balance-elliptical": "#d0489b"},
 }
 
 #: Names of the methods in figures and tables.
 NAMES = {name: name.replace("-", " ").replace("rnd", "RND").replace("ppo", "PPO") for name in COLOURS}
 NAMES["action-balance-rnd-channel"] = "action balance RND + channel"
 NAMES |= {"hash": "hash counts", "action-balance-hash": "action balance RND, hash counts"}
+NAMES |= {"elliptical": "elliptical counts", "action-balance-elliptical": "action balance, elliptical counts"}
 
 #: The paper's method, which figures emphasise.
 HERO = "action-balance-rnd"

@@ -37,6 +37,8 @@ CHARTS = {
     "action_hash_states": "Distinct hashes of state-action pairs",
     "action_hash_collisions": "Hash collisions of state-action pairs (proportion)",
     "action_coin_flip_memory": "Visits in the coin-flip memory, state-action pairs",
+    "elliptical_directions": "Directions of features seen, states",
+    "action_elliptical_directions": "Directions of features seen, state-action pairs",
     "parameters_finite": "All parameters are finite (1 = yes)",
 }
 FIRST_CHARTS = 5

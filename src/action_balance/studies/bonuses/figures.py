@@ -21,7 +21,7 @@ from action_balance.web.format import ends
 #: Colours of the bonuses that are compared with counts, by the method whose colour they have.
 PALETTE = {
     **{"rnd": "rnd", "count": "count", "hash": "action-balance", "coin-flip": "action-balance-rnd-channel"},
-    **{"icm": "ppo", "distillation": "action-balance-rnd"},
+    **{"elliptical": "elliptical", "icm": "ppo", "distillation": "action-balance-rnd"},
 }
 
 #: Better and worse than what is compared with, and neither.

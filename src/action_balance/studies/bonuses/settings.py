@@ -31,7 +31,7 @@ ACTIONS = (NONE, *ACTION_BONUSES)
 #: What tables and figures call bonuses and baselines.
 LABELS = {
     **{NONE: "none", "rnd": "RND", "count": "exact counts", "hash": "hash counts", "coin-flip": "coin flips"},
-    **{"icm": "ICM", "ngu": "NGU", "e3b": "E3B", "distillation": "distillation", "ucb": "UCB1"},
+    **{"elliptical": "elliptical counts", "icm": "ICM", "ngu": "NGU", "e3b": "E3B", "distillation": "distillation", "ucb": "UCB1"},
     **{"epsilon-greedy": "epsilon-greedy", "entropy": "entropy", RANDOM: "random"},
     **{"count-3": "exact counts at c = 3", "hash-3": "hash counts at c = 3"},
 }
@@ -48,9 +48,9 @@ CONSTANT = {"count-3": ("count", 3.0), "hash-3": ("hash", 3.0)}
 
 #: Next-state bonuses that are compared with true counts. Those of ``ngu`` and ``e3b`` depend on the episode, and are no
 #: estimates of how often a state was reached.
-STATE_COUNTERS = ("rnd", "count", "hash", "coin-flip", "icm")
+STATE_COUNTERS = ("rnd", "count", "hash", "coin-flip", "elliptical", "icm")
 #: Action bonuses that are compared with true counts; ``ucb`` has the counts of its counter.
-PAIR_COUNTERS = ("distillation", "count", "hash", "coin-flip")
+PAIR_COUNTERS = ("distillation", "count", "hash", "coin-flip", "elliptical")
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ from action_balance.web.format import as_float, capitalized, ends
 PALETTE = {
     **{"random": "random", "ppo": "ppo", "rnd": "rnd", "count": "count", "hash": "hash"},
     **{"coin-flip": "action-balance-rnd-channel", "icm": "epsilon-greedy", "ngu": "entropy", "e3b": "action-balance"},
+    **{"elliptical": "elliptical", "rnd+elliptical": "action-balance-elliptical"},
     **{"rnd+distillation": "action-balance-rnd", "rnd+count": "count", "rnd+hash": "hash"},
     **{"rnd+coin-flip": "action-balance-rnd-channel", "rnd+ucb": "action-balance"},
     **{"rnd+epsilon-greedy": "epsilon-greedy", "rnd+entropy": "entropy"},
