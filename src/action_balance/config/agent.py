@@ -96,7 +96,8 @@ class BonusConfig(Settings):
 
     action_coef: float | Auto | None = number(None, high=MAX_COEF)
     """Weight c of the normalised action bonus in the logits (Eq. 5), or auto: c adapts after every rollout to keep
-    KL(beta || pi) near --target-kl (default: 1; auto with --method action-balance-hash)."""
+    KL(beta || pi) near --target-kl (default: 1; auto with --method action-balance-hash and
+    action-balance-elliptical)."""
     action_coef_end: float | None = number(None, high=MAX_COEF)
     """Weight c at the last update, annealed linearly (default: constant)."""
     target_kl: float | None = number(None, high=MAX_COEF, above=True)

@@ -25,7 +25,7 @@ from action_balance.studies.statistics import Estimate
 OF_TRANSITIONS = ("icm",)
 
 #: Bonuses that estimate 1 / sqrt(1 + N); all others are only meant to be larger where N is smaller.
-CALIBRATED = ("count", "hash", "coin-flip")
+CALIBRATED = ("count", "hash", "coin-flip", "elliptical")
 
 #: Smaller estimates count as this, so that a ratio has a logarithm.
 SMALLEST = 0.5
