@@ -23,7 +23,7 @@ def neural_page(folder: Path, summary: Data) -> str:
         folder,
         summary,
         settings=settings,
-        worlds=list(WORLDS),
+        worlds=chosen["studies"],
         lift_points=dict(zip(("value", "low", "high"), lift, strict=False)),
         hyperparameters=flat(asdict(AgentConfig(steps=settings["steps"])), without=("method", "steps")),
         command=command_line(f"action-balance {KIND}", chosen, plain(NeuralSettings()), always=("seeds", "seed")),
