@@ -14,7 +14,6 @@ import numpy as np
 
 from action_balance.bonuses.base import Bonus
 from action_balance.config.bonuses import default_normalization
-from action_balance.config.frozen import FrozenDict
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale
 from action_balance.envs.gymnasium.layouts import ObsLayout
@@ -24,13 +23,7 @@ from action_balance.interop.inputs import Spaces, padded
 from action_balance.interop.learner import Learner, Steps
 from action_balance.interop.minibatches import Minibatches
 from action_balance.interop.module import Module, cut, flags
-from action_balance.interop.settings import (
-    BalanceSettings,
-    IntrinsicSettings,
-    check_number,
-    default_width,
-    find_class,
-)
+from action_balance.interop.settings import BalanceSettings, IntrinsicSettings, check_number, find_class
 from action_balance.interop.tensors import is_tensor, like, to_numpy
 
 
@@ -87,30 +80,13 @@ class ActionBalance(Module):
             raise UserError("action_space is missing: pass a Discrete space or the number of actions")
         name, kind = find_class(action_bonus, BalanceSettings)
         spaces = Spaces.of(obs_space, action_space, layout)
-        chosen = BalanceSettings(
-            spaces=spaces,
-            bonus=name,
-            bonus_settings=FrozenDict(settings or {}),
-            coef=float(coef),
-            normalize=normalize or default_normalization(name),
-            learning_rate=float(learning_rate),
-            width=default_width(width, spaces),
-            seed=index(seed),
-        )
-        bonus = chosen.make(kind)
-        return cls(chosen, bonus, chosen.init(bonus))
+        own: dict[str, Any] = {"coef": float(coef), "normalize": normalize or default_normalization(name)}
+        return cls._create(name, kind, settings, spaces, learning_rate, width, seed, **own)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], action_bonus: str | type[Bonus] | None = None) -> Self:
-        """Load a bonus written by `save`; it continues bit for bit.
-
-        Args:
-            path: The file. Nothing in it is executed or imported.
-            action_bonus: Your own bonus, if it contains one: the class, or ``MODULE:CLASS``.
-
-        Returns:
-            The bonus.
-        """
+        """Load a bonus written by `save`; it continues bit for bit. Nothing that the file names is imported: pass a
+        bonus of your own as ``action_bonus``, the class or ``MODULE:CLASS``."""
         return cls._load(path, action_bonus)
 
     def shift(self, obs: Any, mask: Any = None, coef: float | None = None) -> Any:
@@ -280,30 +256,13 @@ class IntrinsicBonus(Module):
         if action_space is None and not kind.rewards_states:
             raise UserError(f"{name} rewards transitions, so it needs the actions: pass action_space")
         spaces = Spaces.of(obs_space, None if kind.rewards_states else action_space, layout)
-        chosen = IntrinsicSettings(
-            spaces=spaces,
-            bonus=name,
-            bonus_settings=FrozenDict(settings or {}),
-            environments=index(environments),
-            gamma=float(gamma),
-            learning_rate=float(learning_rate),
-            width=default_width(width, spaces),
-            seed=index(seed),
-        )
-        bonus = chosen.make(kind)
-        return cls(chosen, bonus, chosen.init(bonus))
+        own: dict[str, Any] = {"environments": index(environments), "gamma": float(gamma)}
+        return cls._create(name, kind, settings, spaces, learning_rate, width, seed, **own)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], intrinsic: str | type[Bonus] | None = None) -> Self:
-        """Load a bonus written by `save`; it continues bit for bit.
-
-        Args:
-            path: The file. Nothing in it is executed or imported.
-            intrinsic: Your own bonus, if it contains one: the class, or ``MODULE:CLASS``.
-
-        Returns:
-            The bonus.
-        """
+        """Load a bonus written by `save`; it continues bit for bit. Nothing that the file names is imported: pass a
+        bonus of your own as ``intrinsic``, the class or ``MODULE:CLASS``."""
         return cls._load(path, intrinsic)
 
     @property
@@ -363,15 +322,9 @@ class IntrinsicBonus(Module):
         if self.rewards_states:
             rollout = rollout.each(padded)
             which = np.concatenate([which, np.zeros((len(rollout.seen) - size, *which.shape[1:]), bool)])
+        draws = self._settings.seed, self._learner.updates
         self._scale, rewards = compiled.rewards(
-            self._bonus,
-            self._acting,
-            self._scale,
-            rollout,
-            which,
-            self._settings.gamma,
-            self._settings.seed,
-            self._learner.updates,
+            self._bonus, self._acting, self._scale, rollout, which, self._settings.gamma, *draws
         )
         return like(np.array(rewards)[:size].reshape(lead), next_obs)
 

@@ -9,7 +9,7 @@ import os
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
-from operator import itemgetter
+from operator import index, itemgetter
 from typing import Any, ClassVar, Self
 
 import jax
@@ -17,14 +17,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from action_balance.bonuses.base import Bonus
+from action_balance.config.frozen import FrozenDict
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.errors import UserError
 from action_balance.interop import learner as compiled
 from action_balance.interop import storage
-from action_balance.interop.inputs import padded, parts_of
+from action_balance.interop.inputs import Spaces, padded, parts_of
 from action_balance.interop.learner import Learner, Steps
 from action_balance.interop.minibatches import Minibatches
-from action_balance.interop.settings import BonusSettings
+from action_balance.interop.settings import BonusSettings, default_width
 from action_balance.interop.tensors import to_numpy, to_tensors
 
 
@@ -42,6 +43,30 @@ class Module:
 
     def __init__(self, settings: Any, bonus: Bonus, state: Any) -> None:
         self._restore(settings, bonus, state)
+
+    @classmethod
+    def _create(
+        cls,
+        name: str,
+        kind: type[Bonus],
+        settings: Mapping[str, Any] | None,
+        spaces: Spaces,
+        learning_rate: float,
+        width: int | None,
+        seed: int,
+        **own: Any,
+    ) -> Self:
+        chosen = cls._Settings(
+            spaces=spaces,
+            bonus=name,
+            bonus_settings=FrozenDict(settings or {}),
+            learning_rate=float(learning_rate),
+            width=default_width(width, spaces),
+            seed=index(seed),
+            **own,
+        )
+        bonus = chosen.make(kind)
+        return cls(chosen, bonus, chosen.init(bonus))
 
     @property
     def has_loss(self) -> bool:
