@@ -7,11 +7,12 @@ N environments, S gradient steps, P samples of a gradient step. What counts of a
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Real
 
@@ -47,7 +48,7 @@ class Learner(eqx.Module):
         return int(optax.tree_utils.tree_get(self.optimizer, "count"))
 
 
-class Steps(eqx.Module):
+class Steps(NamedTuple):
     """Frames and actions of steps, with the same leading axes; None for what the bonus does not need."""
 
     obs: Any = None  # before the step
@@ -75,10 +76,16 @@ def init(bonus: Bonus, seed: Int[Array, ""], stats: RunningMeanStd) -> Learner:
 init_program = jax.jit(init, static_argnums=0, compiler_options=QUICK)
 
 
+def no_stats(bonus: Bonus) -> RunningMeanStd:
+    """Empty statistics of observations, which no program makes."""
+    like = jax.eval_shape(partial(empty_stats, bonus.spec))
+    return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), like)
+
+
 @lru_cache(maxsize=64)
 def _traced(bonus: Bonus) -> Any:
     """`init_program` before it is compiled."""
-    return init_program.trace(bonus, jnp.int32(0), empty_stats(bonus.spec))
+    return init_program.trace(bonus, jnp.int32(0), no_stats(bonus))
 
 
 def shapes(bonus: Bonus) -> Learner:
@@ -228,7 +235,7 @@ def learn(
 
     which = order, counts, jnp.arange(len(order))
     (params, optimizer), errors = jax.lax.scan(step, (learner.params, learner.optimizer), which)
-    return Learner(params, learner.state, optimizer, stats, learner.updates), errors
+    return Learner(params, learner.state, optimizer, stats, learner.updates + 1), errors
 
 
 @_lean

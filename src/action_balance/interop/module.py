@@ -159,7 +159,9 @@ class Module:
         if compiled.counts_visits(bonus):
             for part, rollout in enumerate(visited):
                 learner = replace(learner, state=compiled.count(bonus, learner, rollout, settings.seed, part))
-        learner, error = replace(learner, obs_stats=before), 0.0
+        if learner.obs_stats is not before:
+            learner = replace(learner, obs_stats=before)
+        error = 0.0
         if self.has_loss:
             order, counts = minibatches.order(size, len(batch.seen), (settings.seed, learner.gradient_steps))
             learner, found = compiled.learn(
@@ -171,8 +173,9 @@ class Module:
             first = slice(minibatches.count)
             error = float(np.average(errors[first], weights=counts[first]))
         else:
-            learner = replace(learner, obs_stats=compiled.update_stats(before, batch.seen, size))
-        self._replace(replace(learner, updates=learner.updates + 1))
+            stats = compiled.update_stats(before, batch.seen, size)
+            learner = replace(learner, obs_stats=stats, updates=jnp.int32(int(learner.updates) + 1))
+        self._replace(learner)
         return error
 
 

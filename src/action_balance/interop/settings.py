@@ -14,7 +14,6 @@ from action_balance.config.bonuses import bonus_parts, bonus_settings
 from action_balance.config.frozen import FrozenDict
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale
-from action_balance.envs.mixed import empty_stats
 from action_balance.errors import MAX, UserError, check_name
 from action_balance.interop import learner as compiled
 from action_balance.interop.inputs import Spaces
@@ -74,7 +73,7 @@ class BonusSettings:
 
     def init(self, bonus: Bonus) -> Any:
         """Everything that one learns, as it begins."""
-        return compiled.init_program(bonus, jnp.int32(self.seed), empty_stats(bonus.spec))
+        return compiled.init_program(bonus, jnp.int32(self.seed), compiled.no_stats(bonus))
 
     def shapes(self, bonus: Bonus) -> Any:
         """The shapes of `init`."""

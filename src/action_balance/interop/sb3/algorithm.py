@@ -98,8 +98,8 @@ class ExploringPPO(PPO):
         super().__init__(policy, env, policy_kwargs=policy_kwargs, _init_setup_model=_init_setup_model, **kwargs)
 
     def _setup_model(self) -> None:
-        kind = type(self.action_space).__name__
-        if is_used(self.action_bonus) and kind not in ("Discrete", "MultiDiscrete"):
+        if is_used(self.action_bonus) and not isinstance(self.action_space, (spaces.Discrete, spaces.MultiDiscrete)):
+            kind = type(self.action_space).__name__
             raise UserError(
                 f"action balance supports Discrete and MultiDiscrete actions, not {kind}: set action_bonus=None"
             )
