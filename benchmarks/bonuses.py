@@ -69,6 +69,7 @@ class NoiseEnvironment(eqx.Module):
 
     def index(self, observation: Array) -> Array:
         """States have no numbers."""
+        del observation
         return jnp.zeros((), jnp.int32)
 
     def reset(self, key: Array) -> tuple[Array, Array]:
@@ -77,6 +78,7 @@ class NoiseEnvironment(eqx.Module):
 
     def step(self, state: Array, action: Array, key: Array) -> tuple[Array, Step]:
         """The next image."""
+        del action
         _, image = self.reset(key)
         never = jnp.zeros((), bool)
         return state, Step(image, image, jnp.zeros(()), never, never)
@@ -90,6 +92,7 @@ class NoiseConfig(DeviceEnvConfig):
 
     def make(self, key: Array) -> NoiseEnvironment:
         """The environment."""
+        del key
         return NoiseEnvironment()
 
 

@@ -1,8 +1,10 @@
-"""Cost of action balance and RND in a loop of PyTorch: ``python benchmarks/interop.py [--quick] [--env ID]``.
+"""Cost of action balance and RND in a loop of PyTorch: ``python benchmarks/interop.py [--quick] [--env ID]``, or of
+other bonuses with ``--action-bonus NAME`` and ``--intrinsic NAME``.
 
 The loop is `examples/cleanrl_ppo.py`, with its networks of 64 units, four epochs of four minibatches and eight
-environments. What is measured is the processor time of all threads: in the calls of `ActionBalance` and `RND`, and in
-all of the training. The first call of each kind compiles; its time is counted, and shown on its own.
+environments. What is measured is the processor time of all threads: in the calls of `ActionBalance` and
+`IntrinsicBonus`, and in all of the training. The first call of each kind compiles; its time is counted, and shown on
+its own.
 """
 
 import argparse
@@ -10,6 +12,7 @@ import functools
 import runpy
 import time
 from collections import defaultdict
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +20,13 @@ import torch
 from common import machine, table, wide_console
 from rich.console import Console
 
-from action_balance import RND, ActionBalance
+from action_balance import ActionBalance, IntrinsicBonus
 
 #: What the loop calls.
-CALLS = {ActionBalance: ("create", "observe", "shift", "learn"), RND: ("create", "observe", "reward", "learn")}
+CALLS = {
+    ActionBalance: ("create", "observe", "shift", "learn"),
+    IntrinsicBonus: ("create", "observe", "reward", "learn"),
+}
 EXAMPLE = Path(__file__).parents[1] / "examples" / "cleanrl_ppo.py"
 
 
@@ -49,16 +55,16 @@ class Meter:
         return sum(sum(times) for times in self.seconds.values())
 
 
-def run(env: str, steps: int, console: Console) -> float:
+def run(env: str, steps: int, bonuses: dict[str, str], console: Console) -> float:
     """Train once, and print what the modules took."""
     example, meter = runpy.run_path(str(EXAMPLE)), Meter()
     for owner, names in CALLS.items():
         for name in names:
             meter.watch(owner, name)
-    args = example["Args"](env=env)
+    args = example["Args"](env=env, **bonuses)
     updates = max(2, round(steps / args.envs / args.steps))
     start = time.process_time()
-    example["train"](example["Args"](env=env, updates=updates))
+    example["train"](replace(args, updates=updates))
     total = time.process_time() - start
     rows = [
         (
@@ -74,7 +80,7 @@ def run(env: str, steps: int, console: Console) -> float:
     rows.append(("both modules", "", "", "", _s(meter.total)))
     rows.append(("whole training", "", "", "", _s(total)))
     columns = ("call", "calls", "first call", "median", "all")
-    title = f"Processor time, {env}, {updates * args.envs * args.steps:,} steps"
+    title = f"Processor time, {' and '.join(bonuses.values())}, {env}, {updates * args.envs * args.steps:,} steps"
     shown = table(title, columns)
     for row in rows:
         shown.add_row(*row)
@@ -92,7 +98,10 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="10,000 steps instead of 100,000")
     parser.add_argument("--env", default="CartPole-v1", help="Gymnasium id (default: CartPole-v1)")
+    parser.add_argument("--action-bonus", default="distillation", help="name of the action bonus")
+    parser.add_argument("--intrinsic", default="rnd", help="name of the next-state bonus")
     options = parser.parse_args()
     console = wide_console()
     console.print(machine(f"PyTorch {torch.__version__}"))
-    run(options.env, 10_000 if options.quick else 100_000, console)
+    bonuses = {"action_bonus": options.action_bonus, "intrinsic": options.intrinsic}
+    run(options.env, 10_000 if options.quick else 100_000, bonuses, console)

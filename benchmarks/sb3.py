@@ -19,8 +19,8 @@ from common import machine, ratio, table, timed, wide_console
 #: What is trained by name, with the arguments of `ExploringPPO`; None is PPO of Stable-Baselines3.
 AGENTS: dict[str, dict[str, Any] | None] = {
     "PPO": None,
-    "with action balance": {"action_balance": True, "rnd": False},
-    "with action balance and RND": {"action_balance": True, "rnd": True},
+    "with action balance": {"intrinsic": None},
+    "with action balance and RND": {},
 }
 #: Target: wall-clock time with action balance over that of PPO.
 TARGET = 1.3

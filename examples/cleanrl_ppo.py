@@ -1,12 +1,13 @@
 """PPO in PyTorch in one file, in the style of CleanRL; lines marked with a plus add action balance and RND.
 
 Delete them, and it is plain PPO, which hardly ever finds the treasure of the deep sea: only one of 2^14 action
-sequences leads there, and every step towards it costs a little. ``--help`` lists the settings, and
-``--env CartPole-v1`` trains in another environment. It takes about half a minute.
+sequences leads there, and every step towards it costs a little. It trains twice, with an action bonus beside RND and
+with RND alone, and prints the returns of both. ``--action-bonus`` and ``--intrinsic`` take the names of all bonuses of
+the library, and ``--env CartPole-v1`` trains in another environment. It takes about half a minute.
 """
 
 import argparse
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import gymnasium as gym
 import numpy as np
@@ -16,7 +17,7 @@ from torch import nn
 from torch.distributions import Categorical
 
 import action_balance.gym  # noqa: F401  registers the deep sea with Gymnasium
-from action_balance.interop import RND, ActionBalance, Reached  # +
+from action_balance.interop import ActionBalance, IntrinsicBonus, Reached  # +
 
 
 @dataclass(frozen=True)
@@ -36,7 +37,9 @@ class Args:
     gae_lambda: float = 0.95
     clip: float = 0.2
     entropy_coef: float = 0.01
-    coef: float = 1.0  # + c of Eq. 5
+    action_bonus: str = "hash"  # + or none
+    intrinsic: str = "rnd"  # +
+    coef: float = 3.0  # + c of Eq. 5
     intrinsic_coef: float = 0.5  # +
     warmup: int = 50  # + steps of a random agent
 
@@ -83,8 +86,11 @@ def train(args):  # noqa: PLR0915  all of the algorithm in one place, as in Clea
     int_critic, reached = mlp(inputs, 1, 1.0), Reached(envs)  # +
     parameters += int_critic.parameters()  # +
     spaces = envs.single_observation_space, envs.single_action_space  # +
-    balance = ActionBalance.create(*spaces, coef=args.coef, learning_rate=1e-3, seed=args.seed)  # +
-    rnd = RND.create(spaces[0], environments=args.envs, learning_rate=1e-3, seed=args.seed)  # +
+    common = {"learning_rate": 1e-3, "seed": args.seed}  # + of networks, for bonuses that have some
+    balance = None  # +
+    if args.action_bonus != "none":  # +
+        balance = ActionBalance.create(*spaces, action_bonus=args.action_bonus, coef=args.coef, **common)  # +
+    novelty = IntrinsicBonus.create(*spaces, intrinsic=args.intrinsic, environments=args.envs, **common)  # +
     optimizer = torch.optim.Adam(parameters, args.learning_rate, eps=1e-5)
     returns, drift = [], 0.0
 
@@ -92,8 +98,8 @@ def train(args):  # noqa: PLR0915  all of the algorithm in one place, as in Clea
     envs.action_space.seed(args.seed)  # +
     for _ in range(args.warmup):  # +
         obs = torch.as_tensor(envs.step(envs.action_space.sample())[0], dtype=torch.float32)  # +
-        balance.observe(obs)  # +
-        rnd.observe(obs)  # +
+        for bonus in filter(None, (balance, novelty)):  # +
+            bonus.observe(obs)  # +
 
     shape = (args.steps, args.envs)
     observations = torch.zeros(*shape, *obs.shape[1:])
@@ -104,7 +110,8 @@ def train(args):  # noqa: PLR0915  all of the algorithm in one place, as in Clea
             observations[t] = obs
             with torch.no_grad():
                 logits = actor(obs)
-                shifts[t] = balance.shift(obs)  # +
+                if balance:  # +
+                    shifts[t] = balance.shift(obs)  # +
                 logits += shifts[t]  # + what acts is the behaviour policy
                 policy = Categorical(logits=logits)
                 action = policy.sample()
@@ -121,12 +128,13 @@ def train(args):  # noqa: PLR0915  all of the algorithm in one place, as in Clea
             values, last_value = critic(observations.flatten(0, 1)).view(shape), critic(obs)[:, 0]
             advantages = gae(rewards, values, last_value, continues, args.gamma, args.gae_lambda)
             targets = advantages + values
-            bonus = rnd.reward(next_observations)  # +
+            steps = {"obs": observations, "actions": taken.long(), "ended": continues == 0}  # + few bonuses need these
+            bonus = novelty.reward(next_observations, **steps)  # +
             int_values, last_int = int_critic(observations.flatten(0, 1)).view(shape), int_critic(obs)[:, 0]  # +
             always = torch.ones(shape)  # + the intrinsic return is not cut at the end of an episode
-            novelty = gae(bonus, int_values, last_int, always, args.gamma, args.gae_lambda)  # +
-            int_targets = (novelty + int_values).flatten()  # +
-            advantages += args.intrinsic_coef * novelty  # +
+            int_advantages = gae(bonus, int_values, last_int, always, args.gamma, args.gae_lambda)  # +
+            int_targets = (int_advantages + int_values).flatten()  # +
+            advantages += args.intrinsic_coef * int_advantages  # +
             advantages = (advantages - advantages.mean()) / (advantages.std() + 1e-8)
 
         batch = [x.flatten(0, 1) for x in (observations, taken, log_probs, advantages, targets)]
@@ -149,8 +157,9 @@ def train(args):  # noqa: PLR0915  all of the algorithm in one place, as in Clea
                 nn.utils.clip_grad_norm_(parameters, 0.5)
                 optimizer.step()
         update = {"epochs": args.epochs, "minibatches": args.minibatches, "update_proportion": 0.25}  # +
-        balance.learn(observations, taken.long(), **update)  # +
-        rnd.learn(next_observations, **update)  # +
+        if balance:  # +
+            balance.learn(observations, taken.long(), **update)  # +
+        novelty.learn(next_observations, **update, **steps)  # +
     envs.close()
     return returns, drift
 
@@ -159,7 +168,12 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     for field in fields(Args):
         parser.add_argument(f"--{field.name.replace('_', '-')}", type=field.type, default=field.default)
-    found, first_ratio = train(Args(**vars(parser.parse_args())))
-    for part in np.array_split(found, 10):
-        print(f"mean return of {len(part)} episodes: {np.mean(part):.3f}")
-    print(f"largest |ratio - 1| before a gradient step: {first_ratio:.1e}")
+    args = Args(**vars(parser.parse_args()))
+    agents = {"PPO": args}
+    names = dict.fromkeys((args.action_bonus, "none"))  # +
+    agents = {f"{args.intrinsic} and {name}": replace(args, action_bonus=name) for name in names}  # +
+    found = {name: train(agent) for name, agent in agents.items()}
+    print("mean returns", *found, sep="\t")
+    for parts in zip(*(np.array_split(returns, 10) for returns, _ in found.values()), strict=True):
+        print("in one tenth", *(f"{np.mean(part):.3f}" for part in parts), sep="\t")
+    print(f"largest |ratio - 1| before a gradient step: {max(drift for _, drift in found.values()):.1e}")

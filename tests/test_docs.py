@@ -265,6 +265,8 @@ WRITES: dict[str, Callable[[AgentConfig, bool], bool]] = {
     "hash counts of pairs": lambda config, _: "hash" in _counters(config),
     "coin flips of states": lambda config, _: config.intrinsic_name == "coin-flip",
     "coin flips of pairs": lambda config, _: "coin-flip" in _counters(config),
+    "elliptical counts of states": lambda config, _: config.intrinsic_name == "elliptical",
+    "elliptical counts of pairs": lambda config, _: "elliptical" in _counters(config),
 }
 TIMING = "`timing.jsonl`"
 

@@ -45,6 +45,25 @@ def test_without_the_marked_lines_it_is_plain_ppo() -> None:
     assert drift < 1e-6
 
 
+@pytest.mark.usefixtures("torch_threads")
+def test_the_example_prints_what_the_intrinsic_bonus_alone_reaches_beside_both(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = EXAMPLE.read_text()
+    plain = "\n".join(line for line in whole.splitlines() if MARK not in line)
+    tiny = ["--size", "3", "--envs", "2", "--steps", "16", "--updates", "2"]
+    for source, words, columns in (
+        (whole, ["--warmup", "3", "--intrinsic", "e3b"], ["e3b and hash", "e3b and none"]),
+        (whole, ["--warmup", "3", "--action-bonus", "none"], ["rnd and none"]),
+        (plain, [], ["PPO"]),
+    ):
+        monkeypatch.setattr("sys.argv", ["example", *tiny, *words])
+        exec(compile(source, str(EXAMPLE), "exec"), {"__name__": "__main__"})
+        first, *rest = capsys.readouterr().out.splitlines()
+        assert first.split("\t")[1:] == columns
+        assert {len(line.split("\t")) for line in rest[:-1]} == {1 + len(columns)}
+
+
 def test_own_agent_visits_more_cells_with_action_balance() -> None:
     visited_cells = jax.jit(runpy.run_path(str(EXAMPLES / "own_agent.py"))["visited_cells"])
     without, balanced = (

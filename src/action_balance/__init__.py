@@ -3,8 +3,9 @@
 `balance` adds a vector of bonuses to the logits of a policy (Eq. 5). `Distillation` of two `BonusNet`s computes that
 vector (Eq. 2 and 4) and the bonus of a state (Eq. 1). `action_channel` shows an action to a convolution (Eq. 3).
 `RunningMeanStd` and `ReturnScale` are running statistics of observations and of intrinsic returns. `ActionBalance` and
-`RND` do all of that for training loops without JAX: NumPy in, NumPy out. `train` and `resume` train our agent, like the
-commands of the same name, and return a `Run`; `load` reads an `Agent` that was trained.
+`IntrinsicBonus`, also called `RND`, do all of that for training loops without JAX: NumPy in, NumPy out. `train` and
+`resume` train our agent, like the commands of the same name, and return a `Run`; `load` reads an `Agent` that was
+trained.
 """
 
 import importlib
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from action_balance.core.running_stats import ReturnScale, RunningMeanStd
     from action_balance.engines.callbacks import Update
     from action_balance.errors import UserError
-    from action_balance.interop import RND, ActionBalance
+    from action_balance.interop import RND, ActionBalance, IntrinsicBonus
     from action_balance.nets.bonus import BonusNet
     from action_balance.trained.agent import Agent
     from action_balance.trained.loading import load
@@ -35,6 +36,7 @@ __all__ = [
     "AgentConfig",
     "BonusNet",
     "Distillation",
+    "IntrinsicBonus",
     "ReturnScale",
     "Run",
     "RunningMeanStd",
@@ -60,7 +62,7 @@ _HOMES = {
     "core.running_stats": ("RunningMeanStd", "ReturnScale"),
     "engines.callbacks": ("Update",),
     "errors": ("UserError",),
-    "interop": ("ActionBalance", "RND"),
+    "interop": ("ActionBalance", "IntrinsicBonus", "RND"),
     "nets.bonus": ("BonusNet",),
     "api.run": ("Run",),
     "trained.agent": ("Agent",),

@@ -20,7 +20,9 @@ SETTINGS: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize(("intrinsic", "action"), [("coin-flip", "hash"), ("ngu", "coin-flip"), ("e3b", "ucb"), ("elliptical", "elliptical")])
+@pytest.mark.parametrize(
+    ("intrinsic", "action"), [("coin-flip", "hash"), ("ngu", "coin-flip"), ("e3b", "ucb"), ("elliptical", "elliptical")]
+)
 def test_training_goes_on_from_a_checkpoint_as_if_there_had_been_none(
     intrinsic: str, action: str, tmp_path: Path
 ) -> None:

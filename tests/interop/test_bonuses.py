@@ -205,7 +205,7 @@ def test_an_unknown_space_is_one_line_that_says_what_to_use(obs_space: Any, acti
         (lambda m: m.learn(OBS, TAKEN / 2), r"actions must be integers, not float64: convert with .astype\(int\)"),
         (lambda _: make(coef=np.nan), "coef must be from 0 to 1000000, not nan"),
         (lambda _: make(normalize="l3"), "unknown normalize 'l3': did you mean l2?"),
-        (lambda _: make(embedding="channel"), "an action channel is for images"),
+        (lambda _: make(settings={"embedding": "channel"}), "an action channel needs images"),
         (lambda _: make_rnd(2).reward(OBS[:3]), r"pass \(2,\) for one step or \(T, 2\) for a rollout"),
     ],
 )
@@ -229,7 +229,9 @@ def test_a_mistake_changes_nothing() -> None:
 @pytest.fixture(scope="module")
 def seer() -> ActionBalance:
     """For stacks of three images, with the action channel."""
-    module = ActionBalance.create((3, 44, 48), 2, width=64, embedding="channel", learning_rate=1e-3, layout="stack")
+    module = ActionBalance.create(
+        (3, 44, 48), 2, settings={"embedding": "channel"}, width=64, learning_rate=1e-3, layout="stack"
+    )
     module.observe(IMAGES)
     return module
 
@@ -338,13 +340,13 @@ def test_the_wrong_class_another_format_and_no_file_are_refused(tmp_path: Path) 
     path = tmp_path / "rnd.npz"
     make_rnd().save(path)
     with pytest.raises(
-        UserError, match=r"rnd.npz contains RND, not ActionBalance: load it with the class of that name$"
+        UserError, match=r"rnd.npz contains IntrinsicBonus, not ActionBalance: load it with the class of that name$"
     ):
         ActionBalance.load(path)
     with pytest.raises(UserError, match=r"^cannot read .*nowhere: No such file or directory$"):
         RND.load(tmp_path / "nowhere")
     changed(path, lambda header: {**header, "format": 9})
-    with pytest.raises(UserError, match=r"rnd.npz has format 9, but this version reads 2: use the version that wrote"):
+    with pytest.raises(UserError, match=r"rnd.npz has format 9, but this version reads 3: use the version that wrote"):
         RND.load(path)
 
 

@@ -10,7 +10,7 @@ from gym_cases import Counter, Guide, GuidedDials
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from action_balance import RND
+from action_balance import RND, IntrinsicBonus
 from action_balance.errors import UserError
 from action_balance.interop.gymnasium_wrapper import IntrinsicReward
 
@@ -139,6 +139,12 @@ def test_a_bonus_for_another_number_of_environments_is_refused() -> None:
 
     with pytest.raises(UserError, match="environments=2"):
         IntrinsicReward(counters(AutoresetMode.SAME_STEP), ForThree())
+
+
+def test_a_bonus_that_rewards_transitions_is_refused() -> None:
+    bonus = IntrinsicBonus.create((3,), 2, intrinsic="icm", environments=2, width=8)
+    with pytest.raises(UserError, match="passes states only, and the bonus rewards transitions: use rnd"):
+        IntrinsicReward(counters(AutoresetMode.SAME_STEP), bonus)
 
 
 def test_rnd_rewards_cartpole_and_learns() -> None:

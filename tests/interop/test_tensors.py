@@ -92,7 +92,7 @@ def test_a_state_without_tensors_is_one_of_arrays(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("state", "message"),
     [
-        (lambda: make(width=8).state_dict(), "the state belongs to other spaces or another width"),
+        (lambda: make(width=8).state_dict(), "the state belongs to other spaces, another width or"),
         (lambda: {**make().state_dict(), "arrays": {}}, "the state does not match its settings"),
     ],
 )

@@ -233,11 +233,14 @@ def bonus_class(name: str, slot: str) -> type[Bonus]:
     return found
 
 
-def make_bonus(name: str, slot: str, agent: AgentConfig, spec: EnvSpec) -> Bonus | None:
-    """A bonus for an environment, with its settings from the config; None for ``none``."""
+def make_bonus(
+    name: str, slot: str, agent: AgentConfig, spec: EnvSpec, kind: type[Bonus] | None = None
+) -> Bonus | None:
+    """A bonus for an environment, with its settings from the config; None for ``none``. ``kind`` is its class, where
+    another one than that of its name."""
     if name == NONE:
         return None
-    kind, (needed, option) = bonus_class(name, slot), NEEDED[slot]
+    kind, (needed, option) = kind or bonus_class(name, slot), NEEDED[slot]
     if getattr(kind, needed) is getattr(Bonus, needed):
         raise UserError(f"{name} has no method {needed}, so it cannot be used with {option}")
     try:

@@ -83,10 +83,14 @@ class PairDistillation(Bonus):
     uses_obs_stats: ClassVar[bool] = True
 
     def check(self) -> None:
-        """An action channel needs images."""
-        if self.config.embedding == "channel" and not self.spec.is_image:
+        """An action channel needs images, with a row for every action."""
+        if self.config.embedding != "channel":
+            return
+        if not self.spec.is_image:
             what = "also vectors" if self.spec.is_mixed else "none"
             raise UserError(f"an action channel needs images, but this environment has {what}: use action-balance-rnd")
+        if (actions := self.distribution.choices) > self.spec.frame_shape[0]:
+            raise UserError(f"images have too few rows for an action channel of {actions} actions: use one-hot")
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Any, Any]:
         sizes: dict[str, Any] = {"pairs": True, "as_channel": self.config.embedding == "channel"}

@@ -60,7 +60,9 @@ def state_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
     how = f"observations of {int(np.prod(spec.stats_shape, dtype=object)) * (spec.size // _frame_size(spec)):,} numbers"
     return [
         Need("its networks", share.seeds * share.copies * networks, f"a smaller {hidden}, or fewer --seeds", how),
-        Need("its bonuses", share.seeds * bonuses // share.parts, "smaller tables, memories or --dimensions of bonuses"),
+        Need(
+            "its bonuses", share.seeds * bonuses // share.parts, "smaller tables, memories or --dimensions of bonuses"
+        ),
         Need("its environments", share.seeds * rest // share.parts, "a smaller world, or fewer --envs or --seeds"),
     ]
 

@@ -12,7 +12,7 @@ from action_balance.envs.masks import BadMask, mask_rows, sample_allowed
 from action_balance.errors import MAX, UserError
 from action_balance.files import missing
 from action_balance.interop.autoreset import Reached
-from action_balance.interop.bonuses import RND
+from action_balance.interop.bonuses import IntrinsicBonus
 from action_balance.interop.settings import check_number
 from action_balance.interop.tensors import mapped, stacked
 
@@ -27,7 +27,10 @@ _CHUNK = 32
 
 
 class StateBonus(Protocol):
-    """A source of intrinsic rewards: `RND`, or your own class. If it has a method ``observe``, it is warmed up."""
+    """A source of intrinsic rewards: an `IntrinsicBonus` that rewards states, or your own class.
+
+    If it has a method ``observe``, it is warmed up.
+    """
 
     def reward(self, next_obs: Any) -> Any:
         """Intrinsic rewards of one step, (N,), for the observations that it has reached, (N, *shape)."""
@@ -58,7 +61,8 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
 
         Args:
             env: A vector environment.
-            bonus: An `RND` for as many environments, or anything with its methods ``reward`` and ``learn``.
+            bonus: An `IntrinsicBonus` for as many environments that rewards states, or anything with its methods
+                ``reward`` and ``learn``.
             coef: Weight of the intrinsic reward that is added to the reward; 0 leaves rewards unchanged.
             learn_every: Number of steps between updates of the bonus; None if you call `learn` yourself.
             learn_kwargs: Further arguments of the bonus's ``learn``, e.g. ``{"epochs": 4, "minibatches": 4}``.
@@ -69,6 +73,11 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
         super().__init__(env)
         if (made_for := getattr(bonus, "environments", env.num_envs)) != env.num_envs:
             raise UserError(f"the bonus is for {made_for} environments: create it with environments={env.num_envs}")
+        if not getattr(bonus, "rewards_states", True):
+            raise UserError(
+                "IntrinsicReward passes states only, and the bonus rewards transitions: use rnd, count, hash, "
+                "coin-flip or elliptical, or ExploringPPO"
+            )
         check_number("coef", coef, 0, 1e6)
         check_number("warmup_steps", warmup_steps, 0, MAX)
         if learn_every is not None:
@@ -96,7 +105,7 @@ class IntrinsicReward(VectorWrapper[Any, Any, Any]):
         """Step the environments, and add intrinsic rewards."""
         obs, reward, terminated, truncated, info = self.env.step(actions)
         reached, valid = self._reached(obs, np.logical_or(terminated, truncated), info)
-        if isinstance(self.bonus, RND):
+        if isinstance(self.bonus, IntrinsicBonus):
             intrinsic = self.bonus.reward(reached, valid=valid)
         else:
             intrinsic = np.where(valid, self.bonus.reward(reached), 0)

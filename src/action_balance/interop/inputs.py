@@ -4,6 +4,7 @@ Axes: B samples, A actions, H, W pixels, K frames of a stack.
 """
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -102,6 +103,15 @@ def padded(batch: np.ndarray) -> np.ndarray:
     """A batch padded to the next power of two with copies of its last sample."""
     room = 1 << (len(batch) - 1).bit_length()
     return batch if room == len(batch) else batch[np.minimum(np.arange(room), len(batch) - 1)]
+
+
+def parts_of(size: int) -> Iterator[slice]:
+    """The places of a batch in parts whose sizes are powers of two: few sizes, and no sample twice."""
+    start = 0
+    for power in reversed(range(size.bit_length())):
+        if size >> power & 1:
+            yield slice(start, start + (1 << power))
+            start += 1 << power
 
 
 def _observations(space: Any, layout: ObsLayout) -> tuple[Leaf, ...]:

@@ -1,31 +1,28 @@
-"""The compiled side of a bonus in a foreign loop: the agent's own bonus classes, on padded batches.
+"""The compiled side of a bonus in a foreign loop: the agent's own bonus classes, on batches of few sizes.
 
-Each call of such a loop is one program: what a policy needs to act, the rewards of a rollout, or all epochs and
-minibatches of an update. Axes: B samples, A choices of all action components, T steps, N environments, S gradient
-steps, P samples of a gradient step. Batches come padded; what counts of them is an argument.
+Each call of such a loop is one program: what a policy needs to act, the rewards of a rollout, the visits of a part of
+it, or all epochs and minibatches of an update. Axes: B samples, A choices of all action components, T steps,
+N environments, S gradient steps, P samples of a gradient step. What counts of a padded batch is an argument.
 """
 
 from collections.abc import Callable
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
-from jaxtyping import Array, Bool, Float, Int, PyTree, Real
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Real
 
-from action_balance.bonuses.base import Batch, Bonus, BonusObs, NoSettings, Transitions
-from action_balance.bonuses.distillation import PairDistillation
-from action_balance.bonuses.rnd import RND
-from action_balance.config.agent import AgentConfig, ImageConfig, NetConfig
-from action_balance.config.bonuses import DistillationConfig
+from action_balance.bonuses.base import Batch, Bonus, BonusObs, Transitions
 from action_balance.core.balance import normalize
 from action_balance.core.compiling import LEAN, QUICK
+from action_balance.core.keys import named_key
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale, RunningMeanStd
-from action_balance.envs.mixed import empty_stats
-from action_balance.interop.inputs import Spaces
+from action_balance.envs.mixed import empty_stats, state_number
 
 #: Normalised observations are clipped to +- this.
 CLIP = 5.0
@@ -33,12 +30,13 @@ _lean = partial(jax.jit, static_argnums=0, compiler_options=LEAN)
 
 
 class Learner(eqx.Module):
-    """A bonus: what it has learned, its fixed state, and the statistics of observations."""
+    """A bonus: what it has learned, its state, and the statistics of observations."""
 
     params: PyTree
     state: PyTree
     optimizer: Any  # Adam's state
     obs_stats: RunningMeanStd
+    updates: Int[Array, ""]  # how often it has learned
 
     @property
     def acting(self) -> tuple[Array, ...]:
@@ -50,61 +48,97 @@ class Learner(eqx.Module):
         return int(optax.tree_utils.tree_get(self.optimizer, "count"))
 
 
-def make_bonus(spaces: Spaces, width: int, as_channel: bool) -> Bonus:
-    """The bonus class for these spaces: of pairs where there are actions, of states where there are none."""
-    agent = AgentConfig(net=NetConfig(bonus_hidden=width), image=ImageConfig(bonus_features=width))
-    spec = spaces.spec
-    if not spaces.actions:
-        return RND(spec, agent, NoSettings())
-    return PairDistillation(spec, agent, DistillationConfig(embedding="channel" if as_channel else "one-hot"))
+class Steps(NamedTuple):
+    """Frames and actions of steps, with the same leading axes; None for what the bonus does not need."""
+
+    obs: Any = None  # before the step
+    actions: Any = None
+    next_obs: Any = None  # after it
+    ended: Any = None  # whether it was the last of its episode
+
+    @property
+    def seen(self) -> Any:
+        """What the observation statistics are made of."""
+        return self.obs if self.next_obs is None else self.next_obs
+
+    def each(self, function: Callable[[Any], Any]) -> "Steps":
+        """A function of every array."""
+        found: Steps = jax.tree.map(function, self)
+        return found
 
 
-def init(bonus: Bonus, seed: Int[Array, ""]) -> Learner:
-    stats = empty_stats(bonus.spec)
+def init(bonus: Bonus, seed: Int[Array, ""], stats: RunningMeanStd) -> Learner:
     params, state = bonus.init(jax.random.key(seed), stats)
-    return Learner(params, state, optax.adam(0.0).init(params), stats)
+    return Learner(params, state, optax.adam(0.0).init(params), stats, jnp.int32(0))
 
 
 #: `init` as a program.
 init_program = jax.jit(init, static_argnums=0, compiler_options=QUICK)
 
 
-def _batch(stats: RunningMeanStd, obs: Array, actions: Array | None) -> Batch:
-    """Observations as transitions: those of pairs start from them, those of states lead to them."""
-    zeros = jnp.zeros(len(obs), jnp.int32)
-    taken = zeros if actions is None else actions
-    transitions = Transitions(obs, obs, taken, zeros, zeros, zeros > 0, zeros > 0)
-    return Batch(transitions, stats, CLIP, jax.random.key(0))  # these bonuses draw nothing
+def no_stats(bonus: Bonus) -> RunningMeanStd:
+    """Empty statistics of observations, which no program makes."""
+    like = jax.eval_shape(partial(empty_stats, bonus.spec))
+    return jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), like)
 
 
 @lru_cache(maxsize=64)
-def _acting_tree(bonus: Bonus) -> Any:
-    """The structure of what acting needs, whose leaves are `Learner.acting`."""
-    like = eqx.filter_eval_shape(init, bonus, jnp.int32(0))
-    return jax.tree.structure((like.params, like.state, like.obs_stats))
+def shapes(bonus: Bonus) -> Learner:
+    """A `Learner` with shapes in place of arrays."""
+    like: Learner = eqx.filter_eval_shape(init, bonus, jnp.int32(0), empty_stats(bonus.spec))
+    return like
 
 
-def _state_errors(bonus: Bonus, acting: tuple[Array, ...], obs: Array) -> Array:
-    params, state, stats = jax.tree.unflatten(_acting_tree(bonus), acting)
-    return bonus.loss(params, state, _batch(stats, obs, None))
+def _key(seed: Int[Array, ""] | int, updates: Int[Array, ""], name: str) -> PRNGKeyArray:
+    return jax.random.fold_in(named_key(jax.random.key(seed), name), updates)
 
 
-def _action_errors(bonus: Bonus, acting: tuple[Array, ...], obs: Array) -> Array:
-    params, state, stats = jax.tree.unflatten(_acting_tree(bonus), acting)
-    zero = jnp.zeros((), jnp.int32)
-    return jax.vmap(lambda one: bonus.scores(params, state, BonusObs(one, zero, stats, CLIP)))(obs)
+class FlatBatch(Batch):
+    """A batch whose functions are mapped over one axis: the numbers of a rollout are those of its minibatches, bit for
+    bit."""
+
+    def each(self, function: Callable[..., Any]) -> Any:
+        lead = self.transitions.index.shape
+        flat = jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[len(lead) :]), self.transitions)
+        found = Batch(flat, self.stats, self.clip, self.key).each(function)
+        return jax.tree.map(lambda leaf: leaf.reshape(*lead, *leaf.shape[1:]), found)
+
+
+def _batch(bonus: Bonus, stats: RunningMeanStd, steps: Steps, key: PRNGKeyArray) -> Batch:
+    """Steps as transitions: those of pairs start from their observations, those of states lead to them."""
+    before = steps.next_obs if steps.obs is None else steps.obs
+    after = steps.seen
+    index = state_number(bonus.spec, before)
+    zeros = jnp.zeros(index.shape, jnp.int32)
+    actions = zeros if steps.actions is None else steps.actions
+    ended = zeros > 0 if steps.ended is None else steps.ended
+    transitions = Transitions(before, after, actions, index, state_number(bonus.spec, after), ended, zeros > 0)
+    return FlatBatch(transitions, stats, CLIP, key)
+
+
+def _unflatten(bonus: Bonus, acting: tuple[Array, ...]) -> Any:
+    like = shapes(bonus)
+    return jax.tree.unflatten(jax.tree.structure((like.params, like.state, like.obs_stats)), acting)
+
+
+def _action_scores(bonus: Bonus, acting: tuple[Array, ...], obs: Array) -> Array:
+    params, state, stats = _unflatten(bonus, acting)
+    state, index = bonus.acting_state(state), state_number(bonus.spec, obs)
+    return jax.vmap(lambda one, number: bonus.scores(params, state, BonusObs(one, number, stats, CLIP)))(obs, index)
 
 
 @_lean
-def state_errors(bonus: Bonus, acting: tuple[Array, ...], obs: Real[Array, "B ..."]) -> Float[Array, " B"]:
-    """Errors of states (Eq. 1)."""
-    return _state_errors(bonus, acting, obs)
+def state_bonus(bonus: Bonus, acting: tuple[Array, ...], next_obs: Real[Array, "B ..."]) -> Float[Array, " B"]:
+    """The bonus of states (Eq. 1)."""
+    params, state, stats = _unflatten(bonus, acting)
+    batch = _batch(bonus, stats, Steps(next_obs=next_obs[None]), jax.random.key(0))  # a reward of states draws nothing
+    return bonus.reward(params, state, batch)[0][0]
 
 
 @_lean
-def action_errors(bonus: Bonus, acting: tuple[Array, ...], obs: Real[Array, "B ..."]) -> Float[Array, "B A"]:
+def action_scores(bonus: Bonus, acting: tuple[Array, ...], obs: Real[Array, "B ..."]) -> Float[Array, "B A"]:
     """The bonus vectors of states (Eq. 4)."""
-    return _action_errors(bonus, acting, obs)
+    return _action_scores(bonus, acting, obs)
 
 
 @lru_cache(maxsize=64)
@@ -119,7 +153,7 @@ def shifts(bonus: Bonus, kind: Normalization) -> Callable[..., Float[Array, "B A
         return distribution.per_component(lambda part, mask: normalize(part, kind, mask), scores, allowed)
 
     def shift(acting: tuple[Array, ...], obs: Array, allowed: Bool[Array, "B A"] | None, coef: float) -> Array:
-        return coef * jax.vmap(normalized)(_action_errors(bonus, acting, obs), allowed)
+        return coef * jax.vmap(normalized)(_action_scores(bonus, acting, obs), allowed)
 
     return jax.jit(shift, compiler_options=LEAN)
 
@@ -131,24 +165,51 @@ def _absorbed(stats: RunningMeanStd, obs: Real[Array, "B ..."], size: Int[Array,
 update_stats = jax.jit(_absorbed, compiler_options=QUICK)
 
 
+@lru_cache(maxsize=64)
+def counts_visits(bonus: Bonus) -> bool:
+    """Whether a bonus has a state that changes with what is visited; networks alone have none."""
+    spec, found = bonus.spec, list[bool]()
+
+    def visit(learner: Learner, steps: Steps) -> None:
+        batch = _batch(bonus, learner.obs_stats, steps, jax.random.key(0))
+        _, state = bonus.reward(learner.params, learner.state, batch)
+        pairs = zip(jax.tree.leaves(state), jax.tree.leaves(learner.state), strict=True)
+        found.append(any(new is not old for new, old in pairs))
+
+    frame = jax.ShapeDtypeStruct((1, bonus.agent.envs, *spec.frame_shape), spec.dtype)
+    actions = jax.ShapeDtypeStruct((1, bonus.agent.envs, *bonus.distribution.action_shape), jnp.int32)
+    jax.eval_shape(visit, shapes(bonus), Steps(frame, actions, frame))
+    return found[0]
+
+
+@_lean
+def count(
+    bonus: Bonus, learner: Learner, steps: Steps, seed: Int[Array, ""] | int, part: Int[Array, ""] | int
+) -> PyTree:
+    """The state of a bonus after steps that were taken, (T, N)."""
+    key = jax.random.fold_in(_key(seed, learner.updates, "rollout"), part)
+    return bonus.reward(learner.params, learner.state, _batch(bonus, learner.obs_stats, steps, key))[1]
+
+
 @_lean
 def learn(
     bonus: Bonus,
     learner: Learner,
-    obs: Real[Array, "B ..."],
-    actions: Int[Array, "B ..."] | None,
+    steps: Steps,
     size: Int[Array, ""] | int,
     order: Int[Array, "S P"],
     counts: Int[Array, " S"],
     rate: Float[Array, ""] | float,
+    seed: Int[Array, ""] | int,
 ) -> tuple[Learner, Float[Array, " S"]]:
-    """Steps of Adam on the errors of pairs (Eq. 2), or of states where no actions are given."""
-    stats = _absorbed(learner.obs_stats, obs, size)
+    """Steps of Adam on the loss of a bonus: errors of pairs (Eq. 2) or of states (Eq. 1), for example."""
+    stats = _absorbed(learner.obs_stats, steps.seen, size)
+    key = _key(seed, learner.updates, "minibatches")
 
-    def step(carry: tuple[Any, Any], which: tuple[Array, Array]) -> tuple[tuple[Any, Any], Array]:
+    def step(carry: tuple[Any, Any], which: tuple[Array, Array, Array]) -> tuple[tuple[Any, Any], Array]:
         params, optimizer = carry
-        samples, count = which
-        batch = _batch(stats, obs[samples], None if actions is None else actions[samples])
+        samples, count, number = which
+        batch = _batch(bonus, stats, steps.each(lambda leaf: leaf[samples]), jax.random.fold_in(key, number))
 
         def mean_error(params: Any) -> Array:
             errors = bonus.loss(params, learner.state, batch)
@@ -158,8 +219,9 @@ def learn(
         changes, optimizer = optax.adam(rate).update(gradient, optimizer)
         return (optax.apply_updates(params, changes), optimizer), error
 
-    (params, optimizer), errors = jax.lax.scan(step, (learner.params, learner.optimizer), (order, counts))
-    return Learner(params, learner.state, optimizer, stats), errors
+    which = order, counts, jnp.arange(len(order))
+    (params, optimizer), errors = jax.lax.scan(step, (learner.params, learner.optimizer), which)
+    return Learner(params, learner.state, optimizer, stats, learner.updates + 1), errors
 
 
 @_lean
@@ -167,12 +229,16 @@ def rewards(
     bonus: Bonus,
     acting: tuple[Array, ...],
     scale: ReturnScale,
-    next_obs: Real[Array, "T N ..."],
+    steps: Steps,
     counted: Bool[Array, "T N"],
     gamma: float,
+    seed: Int[Array, ""] | int,
+    updates: Int[Array, ""],
 ) -> tuple[ReturnScale, Float[Array, "T N"]]:
-    """Intrinsic rewards: errors of states, over the standard deviation of their discounted returns."""
-    errors = _state_errors(bonus, acting, next_obs.reshape(-1, *next_obs.shape[2:])).reshape(counted.shape)
-    scale = scale.update(errors, gamma, counted)
+    """Intrinsic rewards of a rollout over the standard deviation of their discounted returns."""
+    params, state, stats = _unflatten(bonus, acting)
+    key = jax.random.fold_in(_key(seed, updates, "rollout"), 0)
+    found, _ = bonus.reward(params, state, _batch(bonus, stats, steps, key))
+    scale = scale.update(found, gamma, counted)
     known = scale.moments.count > counted.shape[1]
-    return scale, jnp.where(counted & known, errors / scale.scale, 0.0)
+    return scale, jnp.where(counted & known, found / scale.scale, 0.0)

@@ -1,15 +1,17 @@
-"""Settings of the bonuses for foreign loops; `ActionBalance.create` and `RND.create` explain them."""
+"""Settings of the bonuses for foreign loops; `ActionBalance.create` and `IntrinsicBonus.create` explain them."""
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from operator import index
-from typing import Any, get_args
+from typing import Any, ClassVar, get_args
 
 import equinox as eqx
 import jax.numpy as jnp
 
-from action_balance.bonuses.base import Bonus
-from action_balance.config.bonuses import Embedding
+from action_balance.bonuses.base import ACTION, BUILT_IN, INTRINSIC, Bonus, bonus_class, make_bonus
+from action_balance.config.agent import AgentConfig, ImageConfig, NetConfig, PPOConfig
+from action_balance.config.bonuses import bonus_parts, bonus_settings
+from action_balance.config.frozen import FrozenDict
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale
 from action_balance.errors import MAX, UserError, check_name
@@ -23,75 +25,119 @@ _WIDTH, _IMAGE_WIDTH = 128, 512
 
 @dataclass(frozen=True, kw_only=True)
 class BonusSettings:
-    """What both bonuses have; ``init`` gives everything that one learns, as it begins, and ``shapes`` its shapes."""
+    """What both uses of a bonus have, as plain data."""
+
+    #: The use, and the argument that names the bonus.
+    slot: ClassVar[str]
+    argument: ClassVar[str]
 
     spaces: Spaces
+    bonus: str  # its name; MODULE:CLASS of a user's own
+    bonus_settings: FrozenDict  # its own, and those of the bonuses that it is made of
     learning_rate: float
     width: int
     seed: int
+    environments: int = 1
 
     def __post_init__(self) -> None:
         check_number("learning_rate", self.learning_rate, 0, 1)
         check_number("width", self.width, 1, MAX)
         check_number("seed", self.seed, 0, MAX)
+        check_number("environments", self.environments, 1, MAX)
 
-    @property
-    def as_channel(self) -> bool:
-        return False
+    def make(self, kind: type[Bonus]) -> Bonus:
+        """The bonus for these spaces, of the class that its name stands for."""
+        own = {field.name for field in fields(kind.Config)}
+        given = {name: value for name, value in self.bonus_settings.items() if name in own}
+        rest = FrozenDict({name: value for name, value in self.bonus_settings.items() if name not in own})
+        parts = bonus_parts(self.bonus, given)
+        known = {*own, *(field.name for kind in map(bonus_settings, parts) if kind for field in fields(kind))}
+        for name in rest:
+            if not known:
+                raise UserError(f"{self.bonus} has no settings: leave out {name!r}")
+            check_name(f"setting of {self.bonus}", name, sorted(known))
+        named: dict[str, Any] = {self.argument: self.bonus}
+        agent = AgentConfig(
+            **named,
+            method="ppo",
+            steps=self.environments,
+            envs=self.environments,
+            ppo=PPOConfig(rollout_steps=1, minibatches=1),
+            bonus_settings=FrozenDict({self.bonus: given, **dict.fromkeys(parts, rest)}),
+            net=NetConfig(bonus_hidden=self.width),
+            image=ImageConfig(bonus_features=self.width),
+        )
+        made = make_bonus(self.bonus, self.slot, agent, self.spaces.spec, kind)
+        assert made is not None
+        return made
 
-    @cached_property
-    def bonus(self) -> Bonus:
-        return compiled.make_bonus(self.spaces, self.width, self.as_channel)
+    def init(self, bonus: Bonus) -> Any:
+        """Everything that one learns, as it begins."""
+        return compiled.init_program(bonus, jnp.int32(self.seed), compiled.no_stats(bonus))
 
-    def init(self) -> Any:
-        return compiled.init_program(self.bonus, jnp.int32(self.seed))
-
-    def shapes(self) -> Any:
-        return eqx.filter_eval_shape(compiled.init, self.bonus, jnp.int32(0))
+    def shapes(self, bonus: Bonus) -> Any:
+        """The shapes of `init`."""
+        return compiled.shapes(bonus)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BalanceSettings(BonusSettings):
     """Settings of an `ActionBalance`."""
 
+    slot: ClassVar[str] = ACTION
+    argument: ClassVar[str] = "action_bonus"
+
     coef: float
     normalize: Normalization
-    embedding: Embedding
 
     def __post_init__(self) -> None:
         super().__post_init__()
         check_number("coef", self.coef, 0, 1e6)
         check_name("normalize", self.normalize, get_args(Normalization))
-        check_name("embedding", self.embedding, get_args(Embedding))
-        if self.as_channel and not self.spaces.images:
-            raise UserError("an action channel is for images: leave out embedding, or set it to one-hot")
-        if self.as_channel and self.spaces.actions > self.spaces.seen_shape[0]:
-            raise UserError(
-                f"images have too few rows for an action channel of {self.spaces.actions} actions: use one-hot"
-            )
-
-    @property
-    def as_channel(self) -> bool:
-        return self.embedding == "channel"
 
 
 @dataclass(frozen=True, kw_only=True)
-class RNDSettings(BonusSettings):
-    """Settings of an `RND`."""
+class IntrinsicSettings(BonusSettings):
+    """Settings of an `IntrinsicBonus`."""
 
-    environments: int
+    slot: ClassVar[str] = INTRINSIC
+    argument: ClassVar[str] = "intrinsic"
+
     gamma: float
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_number("environments", self.environments, 1, MAX)
         check_number("gamma", self.gamma, 0, 1)
 
-    def init(self) -> tuple[Learner, ReturnScale]:
-        return super().init(), ReturnScale.empty(self.environments)
+    def init(self, bonus: Bonus) -> tuple[Learner, ReturnScale]:
+        return super().init(bonus), ReturnScale.empty(self.environments)
 
-    def shapes(self) -> tuple[Learner, ReturnScale]:
-        return super().shapes(), eqx.filter_eval_shape(ReturnScale.empty, self.environments)
+    def shapes(self, bonus: Bonus) -> tuple[Learner, ReturnScale]:
+        return super().shapes(bonus), eqx.filter_eval_shape(ReturnScale.empty, self.environments)
+
+
+def find_class(given: Any, of: type[BonusSettings]) -> tuple[str, type[Bonus]]:
+    """The name and the class of a bonus that a user gives by name, as MODULE:CLASS, or as the class itself."""
+    names: Mapping[str, str] = BUILT_IN[of.slot]
+    if isinstance(given, type) and issubclass(given, Bonus):
+        path = f"{given.__module__}:{given.__qualname__}"
+        return next((name for name, built_in in names.items() if built_in == path), path), given
+    if not isinstance(given, str):
+        raise UserError(f"{of.argument} must be the name of a bonus or a subclass of Bonus, not {given!r:.60}")
+    if ":" not in given:
+        check_name(of.argument, given, names)
+    return given, bonus_class(given, of.slot)
+
+
+def stored_class(name: str, given: Any, of: type[BonusSettings], source: str) -> type[Bonus]:
+    """The class of a bonus that a file names. The file may be a stranger's: only the user's own word is imported."""
+    if given is not None:
+        return find_class(given, of)[1]
+    if name not in BUILT_IN[of.slot]:
+        raise UserError(
+            f"{source} contains the bonus {name:.200}, which is not built in: pass its class as {of.argument}"
+        )
+    return bonus_class(name, of.slot)
 
 
 def default_width(width: int | None, spaces: Spaces) -> int:

@@ -10,16 +10,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from action_balance.bonuses.base import Bonus
 from action_balance.config import serialization
 from action_balance.errors import UserError
-from action_balance.files import Data, write_atomically
-from action_balance.interop.settings import BonusSettings
+from action_balance.files import Data, reason, write_atomically
+from action_balance.interop.settings import BonusSettings, stored_class
 from action_balance.interop.tensors import to_numpy
 from action_balance.runs.array_file import DamagedArrays, as_entry, read_described, write_arrays
 from action_balance.runs.tree_file import Leaf, OtherTree, to_arrays, to_tree
 
 #: Version of the file. A change that older programs cannot read is a new one.
-FORMAT = 2
+FORMAT = 3
 #: The entry with the settings, as bytes.
 _SETTINGS = "settings.json"
 #: The entry of a dictionary with the arrays.
@@ -34,12 +35,13 @@ def save(path: str | os.PathLike[str], kind: str, settings: Data, state: Any) ->
     write_atomically(Path(path), partial(write_arrays, arrays=arrays))
 
 
-def load(path: str | os.PathLike[str], kind: str, of: type[Settings]) -> tuple[Settings, Any]:
+def load(path: str | os.PathLike[str], kind: str, of: type[Settings], own: Any) -> tuple[Settings, Bonus, Any]:
+    """Read a file of `save`; ``own`` is the user's bonus, where it contains one."""
     try:
         header, arrays = read_described(Path(path), _SETTINGS)
     except DamagedArrays:
         raise _foreign(path) from None
-    return _restore(str(path), kind, header, arrays, of)
+    return _restore(str(path), kind, header, arrays, of, own)
 
 
 def to_dict(kind: str, settings: Data, state: Any) -> dict[str, Any]:
@@ -47,14 +49,14 @@ def to_dict(kind: str, settings: Data, state: Any) -> dict[str, Any]:
     return {**plain, _ARRAYS: {name: array.copy() for name, array in to_arrays(state).items()}}
 
 
-def from_dict(state: Mapping[str, Any], kind: str, of: type[Settings]) -> tuple[Settings, Any]:
+def from_dict(state: Mapping[str, Any], kind: str, of: type[Settings], own: Any) -> tuple[Settings, Bonus, Any]:
     """Read a dictionary of `to_dict`, whose arrays may have become tensors."""
     name = "the state"
     try:
         arrays = {str(key): np.asarray(to_numpy(array)) for key, array in state[_ARRAYS].items()}
     except (KeyError, TypeError, ValueError, AttributeError):
         raise _foreign(name) from None
-    return _restore(name, kind, state, arrays, of)
+    return _restore(name, kind, state, arrays, of, own)
 
 
 def _header(kind: str, settings: Data) -> Data:
@@ -62,9 +64,9 @@ def _header(kind: str, settings: Data) -> Data:
 
 
 def _restore(
-    source: str, kind: str, header: Any, arrays: dict[str, np.ndarray], of: type[Settings]
-) -> tuple[Settings, Any]:
-    """The settings and the state from what a file or a dictionary holds."""
+    source: str, kind: str, header: Any, arrays: dict[str, np.ndarray], of: type[Settings], own: Any
+) -> tuple[Settings, Bonus, Any]:
+    """The settings, the bonus and the state from what a file or a dictionary holds."""
     try:
         name, version = str(header["action_balance"]), int(header["format"])
     except (KeyError, TypeError, ValueError):
@@ -77,12 +79,17 @@ def _restore(
         raise UserError(f"{source} contains {name}, not {kind}: load it with the class of that name")
     try:
         settings = serialization.from_dict(of, header["settings"])
-        wanted = settings.shapes()
     except (KeyError, TypeError, ValueError, AttributeError, UserError):
         raise _foreign(source) from None
+    found = stored_class(settings.bonus, own, of, source)
+    try:
+        bonus = settings.make(found)
+        wanted = settings.shapes(bonus)
+    except (TypeError, ValueError, AttributeError, UserError) as error:
+        raise UserError(f"{source} does not fit the bonus {settings.bonus:.200}: {reason(error)}") from None
     table = [Leaf(entry, array.dtype.name, array.shape) for entry, array in arrays.items()]
     try:
-        return settings, to_tree(arrays, table, wanted)
+        return settings, bonus, to_tree(arrays, table, wanted)
     except OtherTree as other:
         raise UserError(f"{source} does not match its settings ({other}): use another copy of it") from None
 

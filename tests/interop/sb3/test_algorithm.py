@@ -1,5 +1,7 @@
 """Training with Stable-Baselines3, tiny: few steps, networks of 8 units, and few shapes that are compiled."""
 
+import importlib
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -19,7 +21,11 @@ from action_balance.interop.sb3.policy import ShiftedObs
 
 ENVS, STEPS = 2, 8
 TINY: dict[str, Any] = {"n_steps": STEPS, "batch_size": 8, "n_epochs": 2, "seed": 0, "device": "cpu"}
-BONUSES: dict[str, Any] = {"balance_kwargs": {"width": 8}, "rnd_kwargs": {"width": 8}, "warmup_steps": 4}
+BONUSES: dict[str, Any] = {
+    "action_bonus_kwargs": {"width": 8},
+    "intrinsic_kwargs": {"width": 8},
+    "warmup_steps": 4,
+}
 
 
 class Walk(gymnasium.Env[Any, Any]):
@@ -110,8 +116,43 @@ def test_the_first_ratio_is_one_although_rollouts_are_balanced() -> None:
     assert (alone - batch.old_log_prob).abs().max() > 1e-3
 
 
+@pytest.mark.parametrize(
+    ("intrinsic", "action_bonus", "logged"),
+    [
+        ("elliptical", "hash", {"intrinsic_reward"}),
+        ("e3b", "distillation", {"intrinsic_reward", "action_bonus_error", "intrinsic_error"}),
+    ],
+)
+def test_bonuses_are_chosen_by_name(intrinsic: str, action_bonus: str, logged: set[str], tmp_path: Path) -> None:
+    names: dict[str, Any] = {"intrinsic": intrinsic, "action_bonus": action_bonus}
+    model = rollout(agent(**names))
+    written = model.logger.name_to_value
+    assert {name.removeprefix("explore/") for name in written if name.startswith("explore/")} == logged
+    model.train()
+    model.save(tmp_path / "model")
+    again = ExploringPPO.load(tmp_path / "model", env=envs(), device="cpu")
+    assert differences(learned(model), learned(again)) == []
+    rollout(again)
+    (batch,) = again.rollout_buffer.get()
+    _, log_prob, _ = again.policy.evaluate_actions(batch.observations, batch.actions.long().flatten())
+    assert (batch.observations.shift != 0).any()  # type: ignore[attr-defined]  # of a `ShiftedObs`
+    assert log_prob.tolist() == pytest.approx(batch.old_log_prob.tolist(), abs=1e-6)
+
+
+@pytest.mark.parametrize("package", ["torch", "stable_baselines3"])
+def test_without_a_package_one_line_says_what_to_install(package: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in [name for name in sys.modules if name.startswith("action_balance.interop.sb3")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(
+        ImportError, match=rf"^{package} is not installed, but ExploringPPO needs it: .*\[sb3\]"
+    ) as raised:
+        importlib.import_module("action_balance.interop.sb3")
+    assert "\n" not in str(raised.value)
+
+
 def test_without_bonuses_it_is_the_ppo_of_stable_baselines3() -> None:
-    ours = agent(action_balance=False, rnd=False).learn(32)
+    ours = agent(action_bonus=None, intrinsic="none").learn(32)
     theirs = PPO("MlpPolicy", envs(), **TINY).learn(32)
 
     parameters = zip(ours.policy.parameters(), theirs.policy.parameters(), strict=True)
@@ -125,11 +166,11 @@ def test_the_warm_up_counts_as_timesteps(trained: ExploringPPO) -> None:
 
 
 def test_what_ends_an_episode_is_what_rnd_rewards(monkeypatch: pytest.MonkeyPatch) -> None:
-    model = agent(action_balance=False)
+    model = agent(action_bonus=None)
     seen: list[Any] = []
-    rnd: Any = model.explorer.rnd
+    rnd: Any = model.explorer.intrinsic
     reward = rnd.reward
-    monkeypatch.setattr(rnd, "reward", lambda obs: seen.append(obs) or reward(obs))  # type: ignore[func-returns-value]  # of append
+    monkeypatch.setattr(rnd, "reward", lambda next_obs, **_: seen.append(next_obs) or reward(next_obs))  # type: ignore[func-returns-value]  # of append
     rollout(model)
 
     # An episode ends after three steps to one side, or after five; the first observation of the next one is 0.
@@ -184,7 +225,7 @@ def test_normalised_environments_train_and_only_their_own_rewards_are_normalised
     ids=["multi-discrete actions", "images", "dictionaries"],
 )
 def test_training_in_spaces_of_all_kinds(policy: str, kinds: dict[str, Any]) -> None:
-    model = rollout(agent(envs(**kinds), policy, rnd=False))
+    model = rollout(agent(envs(**kinds), policy, intrinsic=None))
 
     (batch,) = model.rollout_buffer.get()
     assert isinstance(batch.observations, ShiftedObs)
@@ -195,6 +236,6 @@ def test_training_in_spaces_of_all_kinds(policy: str, kinds: dict[str, Any]) -> 
 def test_continuous_actions_are_rewarded_by_rnd_and_cannot_be_balanced() -> None:
     env = envs(action_space=spaces.Box(-1, 1, (1,)))
 
-    agent(env, action_balance=False).learn(20)
-    with pytest.raises(UserError, match="set action_balance=False"):
+    agent(env, action_bonus=None).learn(20)
+    with pytest.raises(UserError, match="set action_bonus=None"):
         agent(env)

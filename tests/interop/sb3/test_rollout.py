@@ -5,6 +5,7 @@ import pytest
 import torch as th
 from gym_cases import Counter
 from gymnasium import spaces
+from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.vec_env import DummyVecEnv
 
 from action_balance.interop.sb3.policy import Acted, ExploringMlpPolicy, ShiftedObs
@@ -30,7 +31,10 @@ def test_the_observation_after_the_end_of_an_episode_is_its_last() -> None:
         before.append(recorder.step(np.array([0]))[0])
 
     assert np.stack(before[:3])[:, 0].tolist() == [[2, 0, 0], [2, 0, 1], [2, 1, 0]]
-    assert recorder.next_obs[:, 0].tolist() == [[2, 0, 1], [2, 0, 2], [2, 1, 1]]
+    buffer = RolloutBuffer(3, Counter.observation_space, Counter.action_space, "cpu")
+    found = recorder.rollout(buffer)
+    assert found.next_obs[:, 0].tolist() == [[2, 0, 1], [2, 0, 2], [2, 1, 1]]
+    assert found.transitions["ended"].tolist() == [[False], [True], [False]]
 
 
 def test_a_rollout_remembers_what_was_added_to_the_logits() -> None:

@@ -1,4 +1,4 @@
-"""PPO of Stable-Baselines3 with action balance and with RND.
+"""PPO of Stable-Baselines3 with an intrinsic reward and with action balance.
 
 Axes: T steps, N environments.
 """
@@ -15,8 +15,9 @@ from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.utils import obs_as_tensor
 from stable_baselines3.common.vec_env import VecEnv
 
+from action_balance.bonuses.base import Bonus
 from action_balance.errors import UserError
-from action_balance.interop.sb3.explorer import Explorer
+from action_balance.interop.sb3.explorer import Explorer, is_used
 from action_balance.interop.sb3.policy import POLICIES, ExploringPolicy, exploring, to_numpy
 from action_balance.interop.sb3.rollout import ExploringDictRolloutBuffer, ExploringRolloutBuffer, RolloutRecorder
 from action_balance.interop.tensors import stacked
@@ -28,7 +29,8 @@ _CHUNK = 32
 
 
 class ExploringPPO(PPO):
-    """PPO of Stable-Baselines3 whose rollouts are action-balanced (Eq. 5) and rewarded by RND (Eq. 1).
+    """PPO of Stable-Baselines3 whose rollouts are action-balanced (Eq. 5) and have an intrinsic reward, e.g. by RND
+    (Eq. 1).
 
     It takes the arguments of ``stable_baselines3.PPO``, trains in the same environments, and is saved and loaded in the
     same way; the file includes what the bonuses have learned. ``predict`` uses the policy without action balance, on
@@ -46,10 +48,10 @@ class ExploringPPO(PPO):
         policy: Any,
         env: Any,
         *,
-        action_balance: bool = True,
-        rnd: bool = True,
-        balance_kwargs: dict[str, Any] | None = None,
-        rnd_kwargs: dict[str, Any] | None = None,
+        intrinsic: str | type[Bonus] | None = "rnd",
+        action_bonus: str | type[Bonus] | None = "distillation",
+        intrinsic_kwargs: dict[str, Any] | None = None,
+        action_bonus_kwargs: dict[str, Any] | None = None,
         extrinsic_coef: float = 2.0,
         intrinsic_coef: float = 1.0,
         bonus_epochs: int = 4,
@@ -64,13 +66,14 @@ class ExploringPPO(PPO):
         Args:
             policy: ``"MlpPolicy"``, ``"CnnPolicy"``, ``"MultiInputPolicy"``, or a subclass of ``ActorCriticPolicy``.
             env: As for ``stable_baselines3.PPO``.
-            action_balance: Whether to use action balance, which makes rarely tried actions more likely; needs Discrete
-                or MultiDiscrete actions.
-            rnd: Whether to reward rarely reached states with RND.
-            balance_kwargs: Passed to `ActionBalance.create`: ``coef``, ``normalize``, ``learning_rate``, ``width`` ...
-            rnd_kwargs: Passed to `RND.create`: ``gamma``, ``learning_rate``, ``width`` ...
-            extrinsic_coef: Weight of the advantages of the environment's rewards, if RND is used.
-            intrinsic_coef: Weight of the advantages of RND's rewards.
+            intrinsic: The next-state bonus, which rewards rarely reached states: its name, ``MODULE:CLASS`` or a
+                subclass of `Bonus`; None for none.
+            action_bonus: The action bonus, which makes rarely tried actions more likely; needs Discrete or
+                MultiDiscrete actions. As for ``intrinsic``.
+            intrinsic_kwargs: Passed to `IntrinsicBonus.create`: ``settings``, ``gamma``, ``learning_rate`` ...
+            action_bonus_kwargs: Passed to `ActionBalance.create`: ``settings``, ``coef``, ``normalize`` ...
+            extrinsic_coef: Weight of the advantages of the environment's rewards, if there is an intrinsic reward.
+            intrinsic_coef: Weight of the advantages of the intrinsic reward.
             bonus_epochs: Passes of the bonuses over a rollout.
             bonus_minibatches: Gradient steps of the bonuses in each pass.
             warmup_steps: Steps of a random agent in each environment before training, which count as timesteps; from
@@ -80,10 +83,10 @@ class ExploringPPO(PPO):
         """
         if kwargs.get("rollout_buffer_class") is not None:
             raise UserError("ExploringPPO has its own rollout buffer: leave out rollout_buffer_class")
-        self.action_balance = action_balance
-        self.rnd = rnd
-        self.balance_kwargs = balance_kwargs or {}
-        self.rnd_kwargs = rnd_kwargs or {}
+        self.intrinsic = intrinsic
+        self.action_bonus = action_bonus
+        self.intrinsic_kwargs = intrinsic_kwargs or {}
+        self.action_bonus_kwargs = action_bonus_kwargs or {}
         self.extrinsic_coef = extrinsic_coef
         self.intrinsic_coef = intrinsic_coef
         self.bonus_epochs = bonus_epochs
@@ -91,14 +94,14 @@ class ExploringPPO(PPO):
         self.warmup_steps = warmup_steps
         self.warmup_timesteps: int | None = None
         policy = policy if isinstance(policy, str) else exploring(policy)
-        policy_kwargs = {**(policy_kwargs or {}), "intrinsic_value": rnd}
+        policy_kwargs = {**(policy_kwargs or {}), "intrinsic_value": is_used(intrinsic)}
         super().__init__(policy, env, policy_kwargs=policy_kwargs, _init_setup_model=_init_setup_model, **kwargs)
 
     def _setup_model(self) -> None:
-        if self.action_balance and not isinstance(self.action_space, (spaces.Discrete, spaces.MultiDiscrete)):
+        if is_used(self.action_bonus) and not isinstance(self.action_space, (spaces.Discrete, spaces.MultiDiscrete)):
             kind = type(self.action_space).__name__
             raise UserError(
-                f"action balance supports Discrete and MultiDiscrete actions, not {kind}: set action_balance=False"
+                f"action balance supports Discrete and MultiDiscrete actions, not {kind}: set action_bonus=None"
             )
         is_dict = isinstance(self.observation_space, spaces.Dict)
         self.rollout_buffer_class = ExploringDictRolloutBuffer if is_dict else ExploringRolloutBuffer
@@ -108,8 +111,8 @@ class ExploringPPO(PPO):
             self.observation_space,
             self.action_space,
             self.n_envs,
-            self.balance_kwargs if self.action_balance else None,
-            self.rnd_kwargs if self.rnd else None,
+            {"action_bonus": self.action_bonus, **self.action_bonus_kwargs},
+            {"intrinsic": self.intrinsic, **self.intrinsic_kwargs},
             seed,
         )
         if self.explorer.balance is not None:
@@ -124,7 +127,10 @@ class ExploringPPO(PPO):
         return [*modules, "explorer"], variables
 
     def _setup_learn(self, total_timesteps: int, *args: Any, **kwargs: Any) -> tuple[int, BaseCallback]:
+        before = self._last_obs
         total, callback = super()._setup_learn(total_timesteps, *args, **kwargs)
+        if self._last_obs is not before:  # all environments were reset
+            self.explorer.new_episodes()
         if self.explorer.bonuses and self.warmup_timesteps is None:
             self._warm_up(total_timesteps)
         return total, callback
@@ -159,20 +165,17 @@ class ExploringPPO(PPO):
         return complete
 
     def _explore(self, recorder: RolloutRecorder) -> None:
-        buffer = self.rollout_buffer
-        next_obs = recorder.next_obs
+        buffer, intrinsic = self.rollout_buffer, self.explorer.intrinsic
+        rollout = recorder.rollout(buffer)
         if recorder.shifts is not None:
             buffer.add_shifts(recorder.shifts)
-        if self.explorer.rnd is not None:
-            rewards = self.explorer.rnd.reward(next_obs)
+        if intrinsic is not None:
+            rewards = intrinsic.reward(rollout.next_obs, **rollout.transitions)
             with th.no_grad():
                 last_values = self.policy.intrinsic_values(obs_as_tensor(self._last_obs, self.device))  # type: ignore[arg-type]  # as in the base class
             coefs = self.extrinsic_coef, self.intrinsic_coef
-            gamma = self.explorer.rnd.gamma
-            buffer.add_stream(rewards, recorder.intrinsic_values, last_values.cpu().numpy(), gamma, coefs)
+            buffer.add_stream(rewards, recorder.intrinsic_values, last_values.cpu().numpy(), intrinsic.gamma, coefs)
             self.logger.record("explore/intrinsic_reward", float(rewards.mean()))
-        errors = self.explorer.learn(
-            buffer.observations, buffer.actions, next_obs, self.bonus_epochs, self.bonus_minibatches
-        )
+        errors = self.explorer.learn(rollout, self.bonus_epochs, self.bonus_minibatches)
         for name, error in errors.items():
             self.logger.record(f"explore/{name}_error", error)

@@ -1,25 +1,24 @@
-"""The bonuses of one agent of Stable-Baselines3: used at every step, trained once per rollout, saved with the agent.
+"""The bonuses of one agent of Stable-Baselines3: used at every step, learning once per rollout, saved with the agent.
 
 Axes: T steps, N environments, A choices of all action components, C action components.
 """
 
 from typing import Any, Self
 
-import numpy as np
 import torch as th
 from gymnasium import spaces
 
-from action_balance.interop.bonuses import RND, ActionBalance
-from action_balance.interop.tensors import mapped
+from action_balance.config.methods import NONE
+from action_balance.interop.bonuses import ActionBalance, IntrinsicBonus
+from action_balance.interop.sb3.rollout import Rollout
 
 
 class Explorer:
-    """Action balance, RND, or both."""
+    """A bonus that balances, one that rewards, or both."""
 
-    def __init__(self, action_space: spaces.Space[Any], balance: ActionBalance | None, rnd: RND | None) -> None:
-        self._action_space = action_space
+    def __init__(self, balance: ActionBalance | None, intrinsic: IntrinsicBonus | None) -> None:
         self.balance = balance
-        self.rnd = rnd
+        self.intrinsic = intrinsic
 
     @classmethod
     def create(
@@ -27,19 +26,22 @@ class Explorer:
         obs_space: spaces.Space[Any],
         action_space: spaces.Space[Any],
         environments: int,
-        balance: dict[str, Any] | None,
-        rnd: dict[str, Any] | None,
+        action_bonus: dict[str, Any],
+        intrinsic: dict[str, Any],
         seed: int,
     ) -> Self:
-        return cls(
-            action_space,
-            None if balance is None else ActionBalance.create(obs_space, action_space, **{"seed": seed, **balance}),
-            None if rnd is None else RND.create(obs_space, environments=environments, **{"seed": seed, **rnd}),
-        )
+        """From the arguments of both bonuses, without the spaces."""
+        balance = rewards = None
+        if is_used(action_bonus["action_bonus"]):
+            balance = ActionBalance.create(obs_space, action_space, **{"seed": seed, **action_bonus})
+        if is_used(intrinsic["intrinsic"]):
+            given = {"seed": seed, "environments": environments, **intrinsic}
+            rewards = IntrinsicBonus.create(obs_space, action_space, **given)
+        return cls(balance, rewards)
 
     @property
-    def bonuses(self) -> dict[str, ActionBalance | RND]:
-        pairs = {"action_balance": self.balance, "rnd": self.rnd}
+    def bonuses(self) -> dict[str, ActionBalance | IntrinsicBonus]:
+        pairs = {"action_bonus": self.balance, "intrinsic": self.intrinsic}
         return {name: bonus for name, bonus in pairs.items() if bonus is not None}
 
     def observe(self, obs: Any) -> None:
@@ -47,15 +49,20 @@ class Explorer:
         for bonus in self.bonuses.values():
             bonus.observe(obs)
 
-    def learn(self, obs: Any, actions: np.ndarray, next_obs: Any, epochs: int, minibatches: int) -> dict[str, float]:
-        errors, passes = {}, {"epochs": epochs, "minibatches": minibatches}
+    def new_episodes(self) -> None:
+        """Forget the episodes under way, because all environments are reset."""
+        if self.intrinsic is not None:
+            self.intrinsic.new_episodes()
+
+    def learn(self, rollout: Rollout, epochs: int, minibatches: int) -> dict[str, float]:
+        errors, passes = dict[str, float](), {"epochs": epochs, "minibatches": minibatches}
         if self.balance is not None:
-            shaped = mapped(lambda part, like: part.reshape(like.shape), obs, next_obs)
-            taken = actions.reshape(*actions.shape[:2], *(self._action_space.shape or ()))
-            errors["action_balance"] = self.balance.learn(shaped, taken, **passes)
-        if self.rnd is not None:
-            errors["rnd"] = self.rnd.learn(next_obs, **passes)
-        return errors
+            errors["action_bonus"] = self.balance.learn(
+                rollout.transitions["obs"], rollout.transitions["actions"], **passes
+            )
+        if self.intrinsic is not None:
+            errors["intrinsic"] = self.intrinsic.learn(rollout.next_obs, **passes, **rollout.transitions)
+        return {name: error for name, error in errors.items() if self.bonuses[name].has_loss}
 
     def state_dict(self) -> dict[str, Any]:
         """Everything that the bonuses have learned, as dictionaries of tensors."""
@@ -77,3 +84,7 @@ class Explorer:
 def _fitting(saved: dict[str, th.Tensor], own: dict[str, th.Tensor]) -> dict[str, th.Tensor]:
     """Saved arrays; those whose shapes depend on the number of environments are the bonus's own."""
     return {key: value if own[key].shape == value.shape else own[key] for key, value in saved.items()}
+
+
+def is_used(bonus: Any) -> bool:
+    return bonus not in (None, NONE)

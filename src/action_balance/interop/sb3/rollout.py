@@ -3,7 +3,7 @@
 Axes: T steps, N environments, A choices of all action components.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from stable_baselines3.common.buffers import DictRolloutBuffer, RolloutBuffer
@@ -12,7 +12,14 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepR
 
 from action_balance.interop.autoreset import Reached
 from action_balance.interop.sb3.policy import ExploringPolicy, ShiftedObs
-from action_balance.interop.tensors import stacked
+from action_balance.interop.tensors import mapped, stacked
+
+
+class Rollout(NamedTuple):
+    """The transitions of a rollout, (T, N, ...), as the bonuses take them."""
+
+    next_obs: Any
+    transitions: dict[str, Any]  # obs, actions and ended
 
 
 class RolloutRecorder(VecEnvWrapper):
@@ -25,6 +32,7 @@ class RolloutRecorder(VecEnvWrapper):
         self._shifts: list[np.ndarray] = []
         self._values: list[np.ndarray] = []
         self._next: list[Any] = []
+        self._ended: list[np.ndarray] = []
 
     def reset(self) -> VecEnvObs:
         return self.venv.reset()
@@ -38,6 +46,7 @@ class RolloutRecorder(VecEnvWrapper):
             self._values.append(acted.intrinsic_value.cpu().numpy())
         obs, rewards, dones, infos = self.venv.step_wait()
         self._next.append(self._reached(obs, dones, infos)[0])
+        self._ended.append(np.array(dones, bool))
         return obs, rewards, dones, infos
 
     @property
@@ -49,10 +58,12 @@ class RolloutRecorder(VecEnvWrapper):
     def intrinsic_values(self) -> np.ndarray:
         return np.stack(self._values)
 
-    @property
-    def next_obs(self) -> Any:
-        """The observation after each step, (T, N, *shape); of one that ended an episode, the last of that episode."""
-        return stacked(self._next)
+    def rollout(self, buffer: RolloutBuffer) -> Rollout:
+        """The steps that a buffer has, and what followed each: at the end of an episode, its last observation."""
+        next_obs = stacked(self._next)
+        obs = mapped(lambda part, like: part.reshape(like.shape), buffer.observations, next_obs)
+        actions = buffer.actions.reshape(*buffer.actions.shape[:2], *(self.action_space.shape or ()))
+        return Rollout(next_obs, {"obs": obs, "actions": actions, "ended": np.stack(self._ended)})
 
 
 class ExploringRolloutBuffer(RolloutBuffer):

@@ -31,7 +31,14 @@ ACTIONS = (NONE, *ACTION_BONUSES)
 #: What tables and figures call bonuses and baselines.
 LABELS = {
     **{NONE: "none", "rnd": "RND", "count": "exact counts", "hash": "hash counts", "coin-flip": "coin flips"},
-    **{"elliptical": "elliptical counts", "icm": "ICM", "ngu": "NGU", "e3b": "E3B", "distillation": "distillation", "ucb": "UCB1"},
+    **{
+        "elliptical": "elliptical counts",
+        "icm": "ICM",
+        "ngu": "NGU",
+        "e3b": "E3B",
+        "distillation": "distillation",
+        "ucb": "UCB1",
+    },
     **{"epsilon-greedy": "epsilon-greedy", "entropy": "entropy", RANDOM: "random"},
     **{"count-3": "exact counts at c = 3", "hash-3": "hash counts at c = 3"},
 }
