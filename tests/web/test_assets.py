@@ -6,11 +6,23 @@ import numpy as np
 from browser import check_accessibility, shown
 from playwright.sync_api import Browser
 
+from action_balance import web
 from action_balance.files import Data
 from action_balance.packing import packed
 from action_balance.plots.heatmaps import HEAT_STOPS
 from action_balance.studies.explore.page import lead
+from action_balance.web.format import number
 from action_balance.web.render import render
+
+ASSETS = Path(web.__file__).parent / "assets"
+
+
+def test_scripts_round_as_the_tables_of_a_page_do(browser: Browser) -> None:
+    page = browser.new_page()
+    page.add_script_tag(content=(ASSETS / "page.js").read_text())
+    for one in [(53.25, 1), (53.75, 1), (0.15, 1), (2.5, 0), (1234567.5, 0), (-0.04, 1), (-2.5, 0)]:
+        assert page.evaluate("([value, digits]) => shown(value, digits)", one) == number(*one)
+    page.close()
 
 
 def test_a_map_of_many_cells_is_drawn(tmp_path: Path, browser: Browser) -> None:

@@ -17,11 +17,18 @@ function make(tag, attributes = {}, ...children) {
 const MINUS = "\u2212";
 const NONE = "\u2013";
 
+/** Rounded as Python rounds, which writes the tables: to the nearest number, and between two of them to the even one. */
+function rounded(value, digits) {
+  const scaled = value * 10 ** digits;
+  const halfway = Math.abs((value * 2 ** (digits + 1)) % 2) === 1;
+  return (halfway ? (2 * Math.round(scaled / 2)) / 10 ** digits : Number(value.toFixed(digits))) + 0; // no minus zero
+}
+
 /** A number with thousands separators and a real minus sign. */
 function shown(value, digits = 0) {
   if (value === null || value === undefined || Number.isNaN(value)) return NONE;
   if (!Number.isFinite(value)) return value > 0 ? "\u221e" : `${MINUS}\u221e`;
-  const text = value.toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
+  const text = rounded(value, digits).toLocaleString("en-US", { minimumFractionDigits: digits, maximumFractionDigits: digits });
   return text.replace("-", MINUS);
 }
 
