@@ -17,6 +17,7 @@ from torch import nn
 from torch.distributions import Categorical
 
 import action_balance.gym  # noqa: F401  registers the deep sea with Gymnasium
+from action_balance import UserError  # +
 from action_balance.interop import ActionBalance, IntrinsicBonus, Reached  # +
 
 
@@ -172,7 +173,10 @@ if __name__ == "__main__":
     agents = {"PPO": args}
     names = dict.fromkeys((args.action_bonus, "none"))  # +
     agents = {f"{args.intrinsic} and {name}": replace(args, action_bonus=name) for name in names}  # +
-    found = {name: train(agent) for name, agent in agents.items()}
+    try:
+        found = {name: train(agent) for name, agent in agents.items()}
+    except UserError as error:  # +
+        parser.error(str(error))  # +
     print("mean returns", *found, sep="\t")
     for parts in zip(*(np.array_split(returns, 10) for returns, _ in found.values()), strict=True):
         print("in one tenth", *(f"{np.mean(part):.3f}" for part in parts), sep="\t")

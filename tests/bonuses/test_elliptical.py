@@ -63,6 +63,18 @@ def test_states_with_directions_of_their_own_have_the_bonus_of_exact_counts() ->
     assert bonus.metrics(None, state)["elliptical_directions"] == pytest.approx(1.25, abs=1e-3)
 
 
+def test_one_hot_observations_have_nearly_the_bonus_of_exact_counts() -> None:
+    """The warm-up has seen every state; the constant turns all features a little towards each other."""
+    states, spec = np.eye(5, dtype=np.float32), EnvSpec("vector", (5,), (2, 3), discrete=(5,))
+    stats = RunningMeanStd.empty((5,)).update(jnp.asarray(states))
+    visited = steps([states[0]] * 10, states[[0, 1, 1, 2, 2, 2, 2, 3, 3, 3]], stats=stats)
+    bonus = elliptical(INTRINSIC, spec, features="auto")
+    _, state = bonus.init(KEY, stats)
+    _, state = bonus.reward(None, state, visited)
+    found, _ = bonus.reward(None, state, steps(list(states), list(states), stats=stats))
+    assert found[:, 0].tolist() == pytest.approx([(1 + count) ** -0.5 for count in (1, 2, 4, 3, 0)], rel=0.05)
+
+
 def test_exponent_and_ridge_are_those_of_the_width() -> None:
     bonus = elliptical(INTRINSIC, exponent=1.0, ridge=2.0)
     _, state = bonus.init(KEY, STATS)
@@ -136,5 +148,7 @@ def test_features_suit_the_observation(spec: EnvSpec, kind: str, count: int) -> 
 
 
 def test_more_features_than_can_be_counted_over_are_refused_before_training() -> None:
-    with pytest.raises(UserError, match=r"10,001 features would need 400 MB .* --elliptical-features network"):
-        elliptical(INTRINSIC, EnvSpec("vector", (10_000,), (3,)))
+    with pytest.raises(UserError, match=r"20,001 features need 1.6 GB .* --elliptical-features network"):
+        elliptical(INTRINSIC, EnvSpec("vector", (20_000,), (3,)))
+    with pytest.raises(UserError, match=r"8,000 features and every action need 1.3 GB .* fewer --dimensions"):
+        elliptical(ACTION, EnvSpec("vector", (3,), (5,)), features="fourier", dimensions=8_000)

@@ -61,6 +61,15 @@ def test_rounding_does_not_add_up_over_many_updates(update: Callable[[Any, Any],
     np.testing.assert_allclose(widths(root, jnp.asarray(probes))[0], ((probes @ exact) * probes).sum(axis=1), rtol=0.01)
 
 
+def test_rounding_does_not_add_up_in_large_matrices_either() -> None:
+    """1,000 updates of 100 visits each, with matrices that are divided."""
+    features = directions(100_000, 96)
+    root = jax.jit(in_blocks)(empty_root(96, 1.0), features)
+    exact = np.linalg.inv(np.eye(96) + features.T.astype(float) @ features)
+    found = widths(root, jnp.asarray(features[:50]))[0]
+    np.testing.assert_allclose(found, ((features[:50] @ exact) * features[:50]).sum(axis=1), rtol=0.01)
+
+
 def test_a_large_matrix_is_divided_into_blocks() -> None:
     """131 is halved twice, once into different halves."""
     features = directions(300, 131).astype(float)

@@ -4,9 +4,9 @@ An observation becomes features phi(s) of unit length, and all visits so far mak
 
     b(s) = (ridge phi(s)' C^-1 phi(s))^exponent        C = ridge I + sum_i phi(s_i) phi(s_i)'
 
-The width ``phi' C^-1 phi`` generalises counts. Where every state has a direction of its own, it is
-``1 / (ridge + N(s))``, so that the default bonus is ``1 / sqrt(1 + N(s))`` exactly. States that share directions share
-visits, and what varies in every observation, such as noise, is soon known and no longer makes an observation new.
+The width ``phi' C^-1 phi`` generalises counts. Where the features of different states are orthogonal, it is
+``1 / (ridge + N(s))``, so that the default bonus is ``1 / sqrt(1 + N(s))``. States that share directions share visits.
+Noise adds the same directions to every observation, which do not make it new for long.
 
 For pairs, every action has a matrix C_a of the states in which it was taken. The square root of ``phi' C_a^-1 phi`` is
 the confidence width of LinUCB (Li et al., 2010, https://arxiv.org/abs/1003.0146) and, as the bonus of a value function,
@@ -39,13 +39,14 @@ from action_balance.errors import UserError, as_size
 #: that are larger, and of images and symbols, are too many to be features.
 FEW, MANY = 8, 512
 
-#: The most features: from here on, an update would take minutes.
-MOST = 4096
+#: The most features cubed, summed over matrices: twenty times 4,096 cubed, which take half a minute on two cores.
+MOST = 20 * 4096**3
 
 
-class Waves(eqx.Module):
-    """Random Fourier features ``cos(W x + b)`` (Rahimi and Recht, 2007): the product of those of two observations falls
-    with their distance, as ``exp(-(bandwidth ||x - y||)^2 / 2)`` on average."""
+class RandomFourierFeatures(eqx.Module):
+    """Random Fourier features ``cos(W x + b)`` (Rahimi and Recht, 2007,
+    https://papers.nips.cc/paper/3182-random-features-for-large-scale-kernel-machines): the product of those of two
+    observations falls with their distance, as ``exp(-(bandwidth ||x - y||)^2 / 2)`` on average."""
 
     directions: Float[Array, "D n"]
     phases: Float[Array, " D"]
@@ -106,11 +107,12 @@ class Elliptical(Bonus):
         return 1
 
     def check(self) -> None:
-        if self.features > MOST:
-            size = as_size(4 * self.features**2 * self.matrices)
+        if self.features**3 * self.matrices > MOST:
+            size, of = as_size(4 * self.features**2 * self.matrices), " and every action" if self.matrices > 1 else ""
+            change = "--elliptical-features network" if self.kind == "observation" else "fewer --dimensions"
             raise UserError(
-                f"elliptical counts over {self.features:,} features would need {size} for each seed, and minutes for "
-                f"each update: use --elliptical-features network, or at most {MOST:,} --dimensions"
+                f"elliptical counts over {self.features:,} features{of} need {size} for each seed, and more than half "
+                f"a minute for each update: use {change}"
             )
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, EllipticalState]:
@@ -121,7 +123,7 @@ class Elliptical(Bonus):
         if self.kind == "observation":
             return WithConstant()
         if self.kind == "fourier":
-            return Waves(self.numbers, self.features, self.config.bandwidth, key)
+            return RandomFourierFeatures(self.numbers, self.features, self.config.bandwidth, key)
         return bonus_network(self.spec, self.agent, predictor=False, outputs=self.features, key=key)
 
     def phi(self, state: EllipticalState, frame: Real[Array, "..."]) -> Float[Array, " D"]:

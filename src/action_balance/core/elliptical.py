@@ -2,7 +2,7 @@
 
 The visits are kept as a root S of the inverse of ``C = ridge I + sum_i phi_i phi_i'``, with ``S S' = C^-1``. In
 float32, C^-1 itself would lose the directions that were visited often to rounding errors; its root keeps them. All
-functions use matrix products only, because batched LAPACK calls within a program stop small CPUs for ever.
+functions use matrix products only, because batched LAPACK calls within a program hang on small CPUs.
 
 Axes: D features, B visits.
 """
@@ -16,7 +16,15 @@ SMALL = 64
 
 
 def empty_root(features: int, ridge: float) -> Float[Array, "D D"]:
-    """The root before the first visit, where ``C = ridge I``."""
+    """The root before the first visit, where ``C = ridge I``.
+
+    Args:
+        features: D.
+        ridge: Visits of every direction to begin with.
+
+    Returns:
+        S.
+    """
     return jnp.eye(features) / ridge**0.5
 
 
@@ -25,6 +33,13 @@ def add_visit(root: Float[Array, "D D"], features: Float[Array, " D"]) -> tuple[
 
     With ``a = S' phi``, the width is ``b = a' a``, and the new root is ``S - S a a' / (1 + b + sqrt(1 + b))``: Potter's
     form of the Sherman-Morrison formula (Kaminski et al., 1971, https://doi.org/10.1109/TAC.1971.1099816).
+
+    Args:
+        root: S.
+        features: phi.
+
+    Returns:
+        The new root, and the width before the visit.
     """
     with jax.default_matmul_precision("highest"):
         inner = root.T @ features
@@ -34,7 +49,15 @@ def add_visit(root: Float[Array, "D D"], features: Float[Array, " D"]) -> tuple[
 
 
 def widths(root: Float[Array, "D D"], features: Float[Array, "B D"]) -> tuple[Float[Array, " B"], Float[Array, "B D"]]:
-    """The widths ``phi' C^-1 phi`` of visits, and ``S' phi``, whose squares they sum up."""
+    """The widths ``phi' C^-1 phi`` of visits.
+
+    Args:
+        root: S.
+        features: phi of every visit.
+
+    Returns:
+        The widths, and ``S' phi``, of whose squares they are the sums.
+    """
     with jax.default_matmul_precision("highest"):
         inner = features @ root
     return (inner**2).sum(axis=-1), inner
@@ -44,6 +67,13 @@ def add_visits(root: Float[Array, "D D"], inner: Float[Array, "B D"]) -> Float[A
     """A root of the inverse of ``C + sum_i phi_i phi_i'``, from ``a_i = S' phi_i``.
 
     With ``B = I + sum_i a_i a_i'``, that inverse is ``S B^-1 S'``, so S is multiplied by a root of ``B^-1``.
+
+    Args:
+        root: S.
+        inner: The second result of `widths`; zero for what does not count.
+
+    Returns:
+        The new root.
     """
     with jax.default_matmul_precision("highest"):
         return root @ inverse_root(jnp.eye(len(root)) + inner.T @ inner)

@@ -11,6 +11,7 @@ import jax.numpy as jnp
 from action_balance.bonuses.base import ACTION, BUILT_IN, INTRINSIC, Bonus, bonus_class, make_bonus
 from action_balance.config.agent import AgentConfig, ImageConfig, NetConfig, PPOConfig
 from action_balance.config.bonuses import bonus_parts, bonus_settings
+from action_balance.config.fields import check
 from action_balance.config.frozen import FrozenDict
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale
@@ -56,6 +57,10 @@ class BonusSettings:
             if not known:
                 raise UserError(f"{self.bonus} has no settings: leave out {name!r}")
             check_name(f"setting of {self.bonus}", name, sorted(known))
+        try:
+            check(kind.Config, dict(given))
+        except UserError as error:
+            raise UserError(f"settings of {self.bonus}: {error}") from None
         named: dict[str, Any] = {self.argument: self.bonus}
         agent = AgentConfig(
             **named,
