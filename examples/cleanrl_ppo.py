@@ -17,7 +17,6 @@ from torch import nn
 from torch.distributions import Categorical
 
 import action_balance.gym  # noqa: F401  registers the deep sea with Gymnasium
-from action_balance import UserError  # +
 from action_balance.interop import ActionBalance, IntrinsicBonus, Reached  # +
 
 
@@ -173,10 +172,7 @@ if __name__ == "__main__":
     agents = {"PPO": args}
     names = dict.fromkeys((args.action_bonus, "none"))  # +
     agents = {f"{args.intrinsic} and {name}": replace(args, action_bonus=name) for name in names}  # +
-    try:
-        found = {name: train(agent) for name, agent in agents.items()}
-    except UserError as error:  # +
-        parser.error(str(error))  # +
+    found = {name: train(agent) for name, agent in agents.items()}
     print("mean returns", *found, sep="\t")
     for parts in zip(*(np.array_split(returns, 10) for returns, _ in found.values()), strict=True):
         print("in one tenth", *(f"{np.mean(part):.3f}" for part in parts), sep="\t")

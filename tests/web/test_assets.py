@@ -45,6 +45,7 @@ def test_a_map_of_many_cells_is_drawn(tmp_path: Path, browser: Browser) -> None:
             name="w",
             settings={"runs": 1, "seed": 0, "methods": ["rnd"]},
             coverage={"methods": {"rnd": covered}, "steps": 10, "reachable_cells": side * side},
+            compared={"cells": None, "speed": None},
             first_reach=None,
             figures={},
             timed_out=0,

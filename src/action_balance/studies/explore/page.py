@@ -12,6 +12,7 @@ from action_balance.studies.grid.player import result_data
 from action_balance.studies.grid.settings import RunSettings
 from action_balance.studies.settings_text import command_line
 from action_balance.studies.statistics import difference_of_means, from_data, to_data
+from action_balance.studies.verdict_text import SIGNIFICANCE
 from action_balance.web.files import read_figures
 from action_balance.web.format import Side, as_float, side
 from action_balance.web.render import render
@@ -49,6 +50,8 @@ def result_page(folder: Path, summary: Data) -> str:
             always=("runs", "seed"),
         ),
         coverage=ours["coverage"],
+        compared=ours.get("compared", {"cells": None, "speed": None}),
+        significance=SIGNIFICANCE,
         first_reach=reached,
         timed_out=timed_out,
         figures=read_figures(folder),

@@ -106,6 +106,7 @@ def _write(folder: ResultFolder, result: Exploration, settings: RunSettings) -> 
     world = parse_map(folder.summary["map"], settings.episode_steps)
     trace_file.write(folder, "map", world, result.coverage.methods)
     ours = {"coverage": result.coverage.numbers}
+    ours["compared"] = {"cells": statistics.to_data(result.more_cells), "speed": statistics.to_data(result.ratio)}
     if result.first_reach:
         first_reach.write(folder, "reach.csv", result.first_reach)
         first_reach.save_figures(folder, first_reach=first_reach.first_reach_steps(result.first_reach))
