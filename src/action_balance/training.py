@@ -84,7 +84,7 @@ def train(
     function = None if isinstance(env, str) else env
     made = env_config(env, **settings) if isinstance(env, str) else env_from_function(env, **settings)
     conditions = as_texts("stop_when", stop_when)
-    planned = TrainConfig(made, agent or PRESETS[made.preset], seed, seeds, checkpoint_every, conditions, devices)
+    planned = TrainConfig(made, agent or PRESETS[made.preset_of(made.name)], seed, seeds, checkpoint_every, conditions, devices)
     config, tracked = planned.with_defaults(), track_config(track, track_project)
     listeners = Listeners(sys.argv, on_message=on_message, track=tracked, callbacks=functions)
     begin(config, folder, as_shown(progress, config, report, folder), listeners, overwrite)

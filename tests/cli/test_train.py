@@ -77,6 +77,11 @@ def test_a_memory_works_with_a_preset_whose_minibatches_are_samples() -> None:
     assert (agent.recurrent_units, agent.minibatch_of) == (16, "environments")
 
 
+def test_a_task_has_the_same_settings_in_every_library() -> None:
+    assert train("gymnax:MountainCar-v0").settings.agent == train("gym:MountainCar-v0").settings.agent
+    assert train("gymnax:Breakout-MinAtar").settings.agent == PRESETS["vectorized"]
+
+
 def test_flags_override_a_preset() -> None:
     agent = train("open", "--preset=atari-paper", "--envs", "8").settings.agent
     preset = PRESETS["atari-paper"]

@@ -228,7 +228,7 @@ def _start(chosen: Mapping[str, Any], typed: set[str]) -> dict[str, Any]:
             raise UserError("--preset and --config both set what to start from: use only one of them")
         earlier = _earlier(config, env, typed, bool(chosen.get("trust")))
         return {"settings": earlier, AGENT: earlier.agent}
-    return {AGENT: PRESETS[preset or _family(env).preset]}
+    return {AGENT: PRESETS[preset or _family(env).preset_of(env or "")]}
 
 
 def _bonuses(

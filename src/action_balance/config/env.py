@@ -62,6 +62,12 @@ class EnvConfig(Settings):
     checkpoint_seconds: ClassVar[float | None] = None
 
     @classmethod
+    def preset_of(cls, name: str) -> str:
+        """The default preset of an environment of the family."""
+        del name
+        return cls.preset
+
+    @classmethod
     def names(cls) -> tuple[str, ...]:
         """Well-known names of the family, for suggestions and completion."""
         return tuple(form for form in cls.forms if ":" not in form)

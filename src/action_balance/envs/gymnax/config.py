@@ -17,9 +17,12 @@ if TYPE_CHECKING:
 
 PREFIX = "gymnax:"
 
+#: Tasks that Gymnasium has, too.
+CONTROL = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0")
+
 #: Environments of gymnax 0.0.9 with discrete actions and without a download.
 NAMES = (
-    *("CartPole-v1", "Acrobot-v1", "MountainCar-v0"),
+    *CONTROL,
     *("Asterix-MinAtar", "Breakout-MinAtar", "Freeway-MinAtar", "SpaceInvaders-MinAtar"),
     *("Catch-bsuite", "DeepSea-bsuite", "MemoryChain-bsuite", "UmbrellaChain-bsuite", "DiscountingChain-bsuite"),
     *("FourRooms-misc", "MetaMaze-misc", "BernoulliBandit-misc", "GaussianBandit-misc", "Pong-misc"),
@@ -48,6 +51,11 @@ class GymnaxConfig(LibraryEnvConfig):
     def __post_init__(self) -> None:
         object.__setattr__(self, "env_kwargs", as_kwargs(self.env_kwargs))
         super().__post_init__()
+
+    @classmethod
+    def preset_of(cls, name: str) -> str:
+        """A task has the settings that it has in Gymnasium: what is learned does not depend on the library."""
+        return "classic" if name.removeprefix(PREFIX) in CONTROL else cls.preset
 
     @classmethod
     def suggest(cls, name: str) -> str | None:
