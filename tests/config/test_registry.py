@@ -22,6 +22,7 @@ from action_balance.envs.deep_sea.config import DeepSeaConfig
 from action_balance.envs.grid.config import GridConfig
 from action_balance.envs.gymnasium.config import GymnasiumConfig
 from action_balance.envs.gymnax.config import GymnaxConfig
+from action_balance.envs.lock.config import LockConfig
 from action_balance.envs.navix.config import NavixConfig
 from action_balance.envs.xminigrid.config import XMiniGridConfig
 from action_balance.errors import UserError
@@ -32,6 +33,7 @@ from action_balance.errors import UserError
     [
         ("open", GridConfig),
         ("deep-sea", DeepSeaConfig),
+        ("lock", LockConfig),
         ("atari:pitfall", AtariConfig),
         ("gym:CartPole-v1", GymnasiumConfig),
         ("gym:my_module:make", GymnasiumConfig),
@@ -52,10 +54,10 @@ def test_other_names_with_a_colon_are_of_users() -> None:
 
 def test_families_are_listed_once_and_in_order() -> None:
     assert families() == [
-        *(GridConfig, DeepSeaConfig, AtariConfig, GymnasiumConfig),
+        *(GridConfig, DeepSeaConfig, LockConfig, AtariConfig, GymnasiumConfig),
         *(GymnaxConfig, CraftaxConfig, NavixConfig, XMiniGridConfig),
     ]
-    assert known_names()[:4] == ["open", "goal", "corridor", "deep-sea"]
+    assert known_names()[:5] == ["open", "goal", "corridor", "deep-sea", "lock"]
     assert "atari:montezuma_revenge" in known_names()
     assert all(family.forms for family in families())
     assert {load_object(path) for path in FAMILIES.values()} == {*families()}

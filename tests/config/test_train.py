@@ -45,7 +45,7 @@ def test_reading_the_config_of_any_family_loads_no_jax() -> None:
     assert (done.stdout, done.stderr) == ("[]\n", "")
 
 
-@pytest.mark.parametrize("name", ["open", "deep-sea", "atari:pitfall", "gym:CartPole-v1"])
+@pytest.mark.parametrize("name", ["open", "deep-sea", "lock", "atari:pitfall", "gym:CartPole-v1"])
 @pytest.mark.parametrize("preset", PRESETS)
 def test_settings_survive_json_with_those_of_the_family_only(name: str, preset: str) -> None:
     config = TrainConfig(env_config(name), PRESETS[preset], 3, 2, 7)
@@ -54,6 +54,7 @@ def test_settings_survive_json_with_those_of_the_family_only(name: str, preset: 
     own = {
         "open": {"size", "episode_steps", "view"},
         "deep-sea": {"size", "distractors"},
+        "lock": {"size", "actions"},
         "atari:pitfall": set(),
         "gym:CartPole-v1": {
             *("env_kwargs", "wrapper", "vectorize", "stack", "layout", "max_image_side", "reward_scale", "action_masks")

@@ -31,8 +31,8 @@ class EnvConfig(Settings):
     """One environment and its settings. Inherit from `DeviceEnvConfig` or `HostEnvConfig`."""
 
     name: str = field(metadata={"metavar": "ENV"})
-    """The environment: open, goal, corridor, deep-sea, atari:GAME, gym:ID, gymnax:NAME, craftax:NAME, navix:ID,
-    xminigrid:ID, or one of your own family, MODULE:CLASS."""
+    """The environment: open, goal, corridor, deep-sea, lock, atari:GAME, gym:ID, gymnax:NAME, craftax:NAME,
+    navix:ID, xminigrid:ID, or one of your own family, MODULE:CLASS."""
 
     #: Who steps it: the device, in one compiled program with the agent, or the host.
     engine: ClassVar[Literal["device", "host"]]

@@ -6,6 +6,7 @@ FAMILIES = {
     "goal": "action_balance.envs.grid.config:GridConfig",
     "corridor": "action_balance.envs.grid.config:GridConfig",
     "deep-sea": "action_balance.envs.deep_sea.config:DeepSeaConfig",
+    "lock": "action_balance.envs.lock.config:LockConfig",
     "atari:": "action_balance.envs.atari.config:AtariConfig",
     "gym:": "action_balance.envs.gymnasium.config:GymnasiumConfig",
     "gymnax:": "action_balance.envs.gymnax.config:GymnaxConfig",

@@ -1,0 +1,1 @@
+"""The combination lock family."""
