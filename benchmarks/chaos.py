@@ -61,9 +61,9 @@ MAP = "########\n#S.....#\n#.##.#.#\n#....#G#\n########\n"
 #: Trainings: command, updates, seeds, and whether a resumed run is equal to an undisturbed one, byte for byte.
 SEA = ("train", "deep-sea", "--size", "4", *TINY, "--seeds", "2")
 TRAININGS: dict[str, tuple[tuple[str, ...], int, int, bool]] = {
-    "sea": ((*SEA, "--steps", "256", "--checkpoint-every", "2"), 8, 2, True),
-    "long-sea": ((*SEA, "--steps", "3840", "--checkpoint-every", "5"), 120, 2, True),
-    "long-pole": (("train", "gym:CartPole-v1", *TINY, "--steps", "3200", "--checkpoint-every", "5"), 100, 1, False),
+    "sea": ((*SEA, "--steps", "288", "--checkpoint-every", "2"), 8, 2, True),
+    "long-sea": ((*SEA, "--steps", "3872", "--checkpoint-every", "5"), 120, 2, True),
+    "long-pole": (("train", "gym:CartPole-v1", *TINY, "--steps", "3232", "--checkpoint-every", "5"), 100, 1, False),
 }
 #: The commands that read a run.
 READERS: dict[str, tuple[str, ...]] = {

@@ -24,7 +24,7 @@ PPO = replace(
     normalize_returns=True,
     bootstrap_truncation=True,
 )
-CLASSIC = replace(SMALL, steps=256, ppo=PPO, net=replace(SMALL.net, trunks="separate", activation="tanh"))
+CLASSIC = replace(SMALL, steps=384, ppo=PPO, net=replace(SMALL.net, trunks="separate", activation="tanh"))
 SAMPLES = 16 * 4  # of a rollout
 
 
@@ -107,7 +107,7 @@ def test_the_learning_rate_falls_over_the_planned_updates() -> None:
         return float(np.asarray(update.learning_rate_factor(jnp.asarray(done), config)))
 
     assert [rate(done, config) for done in range(4)] == pytest.approx([1.0, 0.8, 0.6, 0.4])
-    longer = replace(config, steps=512)  # a run that is extended is on the line of its new length
+    longer = replace(config, steps=640)  # a run that is extended is on the line of its new length
     assert rate(4, longer) == pytest.approx(0.6)
     assert update.learning_rate_factor(jnp.asarray(3), SMALL) is None
 

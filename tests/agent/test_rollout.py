@@ -36,6 +36,6 @@ def test_coefficient_follows_its_schedule() -> None:
     def after(updates: int) -> TrainState:
         return replace(begun(), updates=jnp.array(updates))
 
-    config = replace(SMALL, steps=64 * 11, bonus=replace(SMALL.bonus, action_coef=2.0, action_coef_end=1.0))
+    config = replace(SMALL, steps=64 * 13, bonus=replace(SMALL.bonus, action_coef=2.0, action_coef_end=1.0))
     assert [float(rollout.action_coef(config, after(update))) for update in (0, 5, 10, 20)] == [2, 1.5, 1, 1]
     assert float(rollout.action_coef(SMALL, after(7))) == 1

@@ -1,6 +1,7 @@
 """Learning: what must hold exactly, on a world small enough to run in seconds."""
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -10,7 +11,8 @@ import numpy as np
 import pytest
 from small_agent import SMALL, WORLD, begun, context, leaves, make_step, same, trained
 
-from action_balance.agent import minibatches, rollout, update
+from action_balance.agent import learner, minibatches, rollout, update
+from action_balance.agent.context import AgentContext
 from action_balance.agent.state import Params, TrainState, Trajectory
 from action_balance.bonuses.base import ACTION, INTRINSIC, Batch, Transitions
 from action_balance.bonuses.distillation import Distillation
@@ -63,6 +65,20 @@ def test_the_first_ratio_of_every_update_is_one() -> None:
     for _ in range(4):
         state, metrics = step(state)
         assert metrics["first_ratio"] < 2e-6  # rounding of differently shaped matrix products
+
+
+def test_the_first_ratio_is_one_where_only_the_policy_sees_normalised_observations() -> None:
+    """There is no warm-up then: the statistics begin with the first rollout, which is seen as it is."""
+    spec = replace(WORLD.spec, normalize_obs=True)
+    of_world = AgentContext(replace(SMALL, method="ppo"), spec)
+    state = jax.jit(partial(learner.init_state, WORLD, of_world))(jax.random.key(0))
+    assert state.obs_stats.count == 0
+    step = eqx.filter_jit(partial(learner.train_step, WORLD, context=of_world))
+    for update_number in (1, 2):
+        state, metrics = step(state)
+        assert metrics["first_ratio"] < 2e-6
+        assert metrics["parameters_finite"]
+        assert state.obs_stats.count == update_number * 4 * 16
 
 
 def test_the_gradient_of_a_bonus_touches_no_policy_and_that_of_the_policy_no_bonus(

@@ -1,18 +1,20 @@
 """The warm-up sees every frame that random steps reach, in the same way on the device and on the host."""
 
+from dataclasses import replace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 
 from action_balance.agent.context import AgentContext
 from action_balance.agent.warmup import loop, warm_up, warmup_steps
 from action_balance.config.agent import AgentConfig, BonusConfig, PPOConfig
+from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import EnvSpec
 
+RANDOM_STEPS = AgentConfig(method="ppo", ppo=PPOConfig(rollout_steps=3), bonus=BonusConfig(warmup_rollouts=2))
 FRAMES = np.arange(24.0, dtype=np.float32).reshape(4, 3, 2)  # steps, environments, numbers
 
 
@@ -31,13 +33,11 @@ def test_the_statistics_are_those_of_all_frames() -> None:
         np.testing.assert_allclose(stats.variance, FRAMES.reshape(12, 2).var(axis=0), rtol=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("method", "normalize_obs", "steps"),
-    [("rnd", False, 6), ("action-balance", False, 6), ("ppo", False, 0), ("ppo", True, 6), ("random", True, 0)],
-)
-def test_random_steps_are_made_where_something_uses_the_statistics(
-    method: str, normalize_obs: bool, steps: int
-) -> None:
-    config = AgentConfig(method=method, ppo=PPOConfig(rollout_steps=3), bonus=BonusConfig(warmup_rollouts=2))
-    spec = EnvSpec("vector", (2,), (3,), normalize_obs=normalize_obs)
-    assert warmup_steps(AgentContext(config, spec)) == steps
+def test_random_steps_are_made_where_a_bonus_uses_the_statistics() -> None:
+    spec = EnvSpec("vector", (2,), (3,), states=4, normalize_obs=True)
+    rewarded = [replace(RANDOM_STEPS, intrinsic=name) for name in INTRINSIC_BONUSES]
+    balanced = [replace(RANDOM_STEPS, action_bonus=name) for name in ACTION_BONUSES]
+    for config in (RANDOM_STEPS, *rewarded, *balanced):
+        uses = any(bonus.uses_obs_stats for bonus in AgentContext(config, spec).bonuses.values())
+        assert warmup_steps(config) == (6 if uses else 0), config.label
+    assert not warmup_steps(replace(RANDOM_STEPS, method="random"))

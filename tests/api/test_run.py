@@ -30,7 +30,7 @@ CELLS = np.eye(16, dtype=np.float32)
 
 def train(out: Path, updates: int = 4, **options: Any) -> ab.Run:
     """A small run in a deep sea; other settings do not compile anything else."""
-    agent: AgentConfig = replace(SMALL, steps=updates * EACH, **options.pop("changes", {}))
+    agent: AgentConfig = replace(SMALL, steps=(1 + updates) * EACH, **options.pop("changes", {}))
     return ab.train("deep-sea", out, agent, size=4, seeds=2, on_message=options.pop("say", lambda _: None), **options)
 
 
@@ -59,7 +59,7 @@ def test_a_run_is_the_path_of_its_folder(whole: ab.Run) -> None:
     assert Path(whole) == whole.path == whole
     assert (whole / "config.json").is_file()
     assert (str(whole), whole.status) == (str(whole.path), "finished")
-    assert whole.config.agent.steps == 4 * EACH
+    assert whole.config.agent.steps == 5 * EACH
     assert repr(whole) == f"<Run {whole.path}: action-balance-rnd in deep-sea, finished>"
     with pytest.raises(UserError, match="is not a run"):
         ab.Run(whole.path.parent)
@@ -95,7 +95,8 @@ def test_a_callback_sees_every_update_and_ends_the_training(whole: ab.Run, tmp_p
         return made.update < 2
 
     run = train(tmp_path / "stopped", callbacks=[stop_at_two, lambda _: None])
-    assert [(one.update, one.updates, one.steps) for one in seen] == [(1, 4, EACH), (2, 4, 2 * EACH)]
+    # The steps include those of the warm-up.
+    assert [(one.update, one.updates, one.steps) for one in seen] == [(1, 4, 2 * EACH), (2, 4, 3 * EACH)]
     rows = read_metrics(run.path)
     assert [dict(row) for row in seen[1].rows] == rows[2:]
     assert seen[0].metrics["entropy_pi"] == pytest.approx((rows[0]["entropy_pi"] + rows[1]["entropy_pi"]) / 2)
@@ -131,24 +132,23 @@ def test_a_condition_ends_the_run_early_and_more_steps_extend_it(tmp_path: Path)
     assert (run.status, manifest[ENDED_EARLY]) == ("finished", {"condition": "update>=2", "update": 2})
     assert "stopped after update 2 of 4: --stop-when update>=2 is met" in lines
     assert run.config.stop_when == ("update>=2",)
-    run.resume(steps=3 * EACH, on_message=lines.append)
+    run.resume(steps=4 * EACH, on_message=lines.append)
     assert any("is now ignored" in line for line in lines)
     history = RunFolder.open(run.path).manifest["history"]
-    assert [(one["steps"], one["update"], one[ENDED_EARLY]["update"]) for one in history] == [(4 * EACH, 2, 2)]
+    assert [(one["steps"], one["update"], one[ENDED_EARLY]["update"]) for one in history] == [(5 * EACH, 2, 2)]
     assert (run.status, run.agent().update) == ("finished", 3)
     assert not run.config.stop_when
 
 
 def test_a_run_that_is_extended_is_one_that_was_planned_longer(whole: ab.Run, tmp_path: Path) -> None:
     run = train(tmp_path / "short", updates=2)
-    assert call("resume", str(run), "--steps", str(4 * EACH)) == 0
+    assert call("resume", str(run), "--steps", str(5 * EACH)) == 0
     assert_same(run, whole)
     assert run.config == whole.config
     RunFolder.open(run.path).check_unchanged()
-    assert RunFolder.open(run.path).manifest["warmup_steps"] == RunFolder.open(whole.path).manifest["warmup_steps"]
-    assert [one["steps"] for one in RunFolder.open(run.path).manifest["history"]] == [2 * EACH]
-    with pytest.raises(UserError, match=r"has 128 steps already: use --steps 160 or more"):
-        run.resume(steps=3 * EACH)
+    assert [one["steps"] for one in RunFolder.open(run.path).manifest["history"]] == [3 * EACH]
+    with pytest.raises(UserError, match=r"has 160 steps already: use --steps 192 or more"):
+        run.resume(steps=5 * EACH)
 
 
 def test_schedules_follow_the_new_length_and_a_line_says_so(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_schedules_follow_the_new_length_and_a_line_says_so(tmp_path: Path) -> N
     ppo = replace(SMALL.ppo, learning_rate=0.1, learning_rate_end=0.0)
     agent = replace(SMALL, ppo=ppo, bonus=replace(SMALL.bonus, action_coef=1.0, action_coef_end=0.0))
     folder = RunFolder.open(untrained_run.make(tmp_path / "run", "deep-sea", agent, size=4))
-    longer = continuation(folder, ab.Run(folder.path).config, 19 * EACH)
+    longer = continuation(folder, ab.Run(folder.path).config, 20 * EACH)
     assert longer.config.agent.updates == 19
     assert longer.extension is not None
     assert longer.extension.lines[1:] == [

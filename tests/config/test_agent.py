@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from action_balance.config.agent import (
@@ -23,7 +24,7 @@ BAD = [
     (AgentConfig, "envs", 99999999999, "must be at most 2147483647"),
     (AgentConfig, "envs", True, "must be a whole number, not True"),
     (AgentConfig, "steps", 10**15 + 1, r"must be at most 1e\+15"),
-    (AgentConfig, "steps", 10**15, "takes 976562500000 updates of 1024 steps, but a run has at most 2147483647"),
+    (AgentConfig, "steps", 10**15, "takes 976562499992 updates of 1024 steps, but a run has at most 2147483647"),
     (NetConfig, "layers", 101, "must be at most 100, not 101"),
     (BonusConfig, "warmup_rollouts", -1, "must be 0 or more"),
     (PPOConfig, "learning_rate", 0.0, "must be above 0"),
@@ -178,3 +179,50 @@ def test_a_memory_learns_from_whole_environments_whatever_the_preset() -> None:
         replace(PRESETS["classic"], memory="gru")
     with pytest.raises(UserError, match="does not learn: leave out --memory"):
         AgentConfig(method="random", memory="gru")
+
+
+def test_the_warm_up_counts_as_steps() -> None:
+    # 25 rollouts of 2 environments x 10 steps, of which 3 are the warm-up.
+    config = AgentConfig(steps=500, envs=2, ppo=PPOConfig(10, 1, 1), bonus=BonusConfig(warmup_rollouts=3))
+    assert (config.warmup_rollouts, config.updates, config.rollouts) == (3, 22, 25)
+    assert [config.steps_at(update) for update in (0, 1, 22)] == [60, 80, 500]
+    assert config.steps_at(np.array([1, 2])).tolist() == [80, 100]
+    plain = replace(config, method="ppo")
+    assert (plain.warmup_rollouts, plain.updates, plain.steps_at(25)) == (0, 25, 500)
+
+
+@pytest.mark.parametrize(
+    ("rollouts", "envs", "expected"),
+    [
+        (9, 8, 0),
+        (10, 8, 1),
+        (20, 8, 1),
+        (21, 8, 2),
+        (140, 8, 7),
+        (141, 8, 8),  # 8,192 steps
+        (10_000, 8, 8),
+        (10_000, 12, 6),  # of 1,536 steps: 9,216 are the first whole rollouts that are enough
+        (10_000, 128, 1),
+    ],
+)
+def test_the_warm_up_is_8192_steps_but_one_rollout_in_20_at_most(rollouts: int, envs: int, expected: int) -> None:
+    config = AgentConfig(steps=rollouts * envs * 128 + 5, envs=envs)
+    assert (config.warmup_rollouts, config.updates) == (expected, rollouts - expected)
+
+
+def test_there_is_no_warm_up_without_a_bonus_that_uses_statistics() -> None:
+    assert [AgentConfig(method=name).warmup_rollouts for name in ("ppo", "count", "random")] == [0, 0, 0]
+    assert [AgentConfig(method=name).warmup_rollouts for name in ("rnd", "action-balance", "hash")] == [8, 8, 8]
+    assert AgentConfig(method="ppo", intrinsic="my_module:Mine").warmup_rollouts == 8  # it may use them
+    ucb = AgentConfig(method="ppo", action_bonus="ucb")
+    counts = replace(ucb, bonus_settings=FrozenDict(ucb={"counter": "count"}))
+    assert (ucb.warmup_rollouts, counts.warmup_rollouts) == (8, 0)
+
+
+def test_a_warm_up_that_leaves_nothing_to_learn_from_is_refused() -> None:
+    bonus = BonusConfig(warmup_rollouts=50)
+    message = "leaves nothing of 51200 steps to learn from: use --steps 52224 or more, or fewer --warmup-rollouts"
+    with pytest.raises(UserError, match=f"^the warm-up of 50 rollouts {message}$"):
+        AgentConfig(steps=51_200, bonus=bonus)
+    assert AgentConfig(steps=52_224, bonus=bonus).updates == 1
+    assert AgentConfig(steps=51_200, bonus=bonus, method="ppo").updates == 50

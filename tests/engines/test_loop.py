@@ -37,7 +37,7 @@ from action_balance.runs.tree_file import to_arrays
 SMALL = (
     *("--size", "4", "--envs", "4", "--rollout-steps", "16", "--minibatches", "2", "--epochs", "2"),
     *("--warmup-rollouts", "2", "--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4"),
-    *("--steps", "2560", "--checkpoint-every", "5", "--seeds", "2", "--action-coef", "auto"),
+    *("--steps", "2688", "--checkpoint-every", "5", "--seeds", "2", "--action-coef", "auto"),
 )
 
 
@@ -85,7 +85,7 @@ def signal_after(update: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_run_leaves_config_manifest_metrics_and_checkpoints(whole: Path) -> None:
     rows = read_metrics(whole)
-    assert [(row["update"], row["seed"], row["steps"]) for row in rows[:3]] == [(1, 0, 64), (1, 1, 64), (2, 0, 128)]
+    assert [(row["update"], row["seed"], row["steps"]) for row in rows[:3]] == [(1, 0, 192), (1, 1, 192), (2, 0, 256)]
     assert len(rows) == 2 * 40
     assert sum(rows[0]["action_frequency"]) == pytest.approx(1)
     assert status(whole) == "finished"

@@ -59,8 +59,8 @@ def test_the_parts_of_a_run_are_as_counted_by_hand() -> None:
 
 def test_the_keys_of_the_warm_up_are_counted_where_it_is_used() -> None:
     agent = replace(TINY, bonus=BonusConfig(warmup_rollouts=7))
-    assert warmup_needs(TrainConfig(SEA, agent), SEA.spec)[0].size == 0  # nothing sees normalised observations
-    assert warmup_needs(TrainConfig(SEA, replace(agent, method="rnd")), SEA.spec)[0].size == 8 * 7 * 3
+    assert warmup_needs(TrainConfig(SEA, agent))[0].size == 0  # nothing sees normalised observations
+    assert warmup_needs(TrainConfig(SEA, replace(agent, method="rnd")))[0].size == 8 * 7 * 3
 
 
 def test_a_table_of_counts_is_its_rows() -> None:

@@ -9,7 +9,7 @@ import numpy as np
 from action_balance.studies.atari.records import AtariRecord
 from action_balance.studies.atari.training import AtariTraining, run_name
 
-SMALL = AtariTraining(steps=4 * 512, envs=4, warmup_rollouts=1, channels=4)
+SMALL = AtariTraining(steps=5 * 512, envs=4, warmup_rollouts=1, channels=4)
 
 
 def record(

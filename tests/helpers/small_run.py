@@ -15,7 +15,7 @@ from action_balance.runs.checkpoints import ARRAYS
 UPDATES, STEPS = 4, 32
 SMALL = (
     *("--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1", "--warmup-rollouts", "1"),
-    *("--steps", str(UPDATES * STEPS), "--checkpoint-every", "2"),
+    *("--steps", str((1 + UPDATES) * STEPS), "--checkpoint-every", "2"),
 )
 NET = ("--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4")
 IMAGE = ("--channels", "1", "--features", "8", "--trunk", "8", "--bonus-features", "8")

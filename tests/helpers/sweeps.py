@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from inline_cluster import InlineCluster
 
-from action_balance.config.agent import AgentConfig, PPOConfig
+from action_balance.config.agent import AgentConfig, BonusConfig, PPOConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.callbacks import Listeners, Update
@@ -22,7 +22,13 @@ from action_balance.studies.sweep.trials import Trial
 #: 18 updates of 1,000 steps, two seeds.
 BASE = TrainConfig(
     env_config("deep-sea", size=4),
-    AgentConfig(method="rnd", steps=18_000, envs=10, ppo=PPOConfig(rollout_steps=100, minibatches=5)),
+    AgentConfig(
+        method="rnd",
+        steps=18_000,
+        envs=10,
+        ppo=PPOConfig(rollout_steps=100, minibatches=5),
+        bonus=BonusConfig(warmup_rollouts=0),
+    ),
     seed=3,
     seeds=2,
 )

@@ -21,9 +21,9 @@ from action_balance.runs import RunFolder
 UPDATE = 3
 PPO = PPOConfig(rollout_steps=8, epochs=1, minibatches=2)
 BONUS = BonusConfig(warmup_rollouts=1)
-VECTORS = AgentConfig(steps=320, envs=4, ppo=PPO, bonus=BONUS, net=NetConfig(hidden=8, bonus_hidden=8, bonus_outputs=4))
+VECTORS = AgentConfig(steps=352, envs=4, ppo=PPO, bonus=BONUS, net=NetConfig(hidden=8, bonus_hidden=8, bonus_outputs=4))
 IMAGES = AgentConfig(
-    steps=320, envs=4, ppo=PPO, bonus=BONUS, image=ImageConfig(channels=1, features=8, trunk=8, bonus_features=8)
+    steps=352, envs=4, ppo=PPO, bonus=BONUS, image=ImageConfig(channels=1, features=8, trunk=8, bonus_features=8)
 )
 
 

@@ -30,8 +30,8 @@ from action_balance.studies.atari.training import AtariTraining
 from action_balance.studies.runner import Wanted, unfinished
 from action_balance.studies.settings_text import run_commands
 
-FLAGS = ("--steps", "1024", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
-SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
+FLAGS = ("--steps", "1536", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
+SMALL = AtariTraining(steps=1536, envs=4, warmup_rollouts=1, channels=4)
 SEVEN: Episodes = [(100, 3.0), (100, 7.0)]
 TWO = AtariSettings(("venture",), ("rnd",), 2, 0, training=SMALL)
 
@@ -220,7 +220,8 @@ def test_contradictions_are_refused() -> None:
 
 
 def test_a_command_of_a_run_has_all_settings_of_its_study(tmp_path: Path) -> None:
-    settings = AtariSettings(("venture", "pitfall"), ("rnd",), 3, 5, 3, AtariTraining(steps=8192, lag=0))
+    training = AtariTraining(steps=12_288, warmup_rollouts=1, lag=0)
+    settings = AtariSettings(("venture", "pitfall"), ("rnd",), 3, 5, 3, training)
     out = tmp_path / "a folder"
     lines = run_commands("reproduce atari", settings, out, ["venture-rnd-5", "pitfall-rnd-6"])
     for line, name in zip(lines, ("venture-rnd-5", "pitfall-rnd-6"), strict=True):

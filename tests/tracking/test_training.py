@@ -48,8 +48,8 @@ def test_a_resumed_run_continues_what_is_tracked(
     (before,), (after,) = offline_runs(tmp_path / "first"), offline_runs(tmp_path / "second")
     names = {one.run.run_id for one in (*before, *after) if one.WhichOneof("record_type") == "run"}
     assert names == {ids["wandb"]["id"]}
-    assert [row["steps"] for row in history(before)] == [STEPS, 2 * STEPS, 3 * STEPS, 4 * STEPS]
-    assert [row["steps"] for row in history(after)] == [3 * STEPS, 4 * STEPS]
+    assert [row["steps"] for row in history(before)] == [2 * STEPS, 3 * STEPS, 4 * STEPS, 5 * STEPS]
+    assert [row["steps"] for row in history(after)] == [4 * STEPS, 5 * STEPS]
     assert history(after)[-1]["seed-1/bonus_mean"] == rows[-1]["bonus_mean"]
     config = json.loads(next(c.value_json for one in before for c in one.config.update if c.key == "env"))
     assert config == {"name": "deep-sea", "size": 4, "distractors": 0}

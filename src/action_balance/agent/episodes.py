@@ -45,11 +45,12 @@ def mean_at_ends(values: Float[Array, "T N"], ended: Bool[Array, "T N"]) -> Floa
     return xp.where(number > 0, xp.where(ended, values, 0.0).sum() / xp.maximum(number, 1), xp.nan)
 
 
-def first_reward(before: Int[Array, ""], reward: Float[Array, "T N"], updates: Int[Array, ""]) -> Int[Array, ""]:
-    """Environment steps, summed over environments, until the first positive reward; -1 before it."""
+def first_reward(before: Int[Array, ""], reward: Float[Array, "T N"], rollouts: Int[Array, ""]) -> Int[Array, ""]:
+    """Environment steps, summed over environments, until the first positive reward; -1 before it. So many ``rollouts``
+    were made before this one."""
     xp = reward.__array_namespace__()
     steps, envs = reward.shape
     positive = (reward > 0).any(axis=1)
-    when = (updates * steps + positive.argmax() + 1) * envs
-    when = xp.where(updates < MAX // (steps * envs), when, MAX)  # more does not fit
+    when = (rollouts * steps + positive.argmax() + 1) * envs
+    when = xp.where(rollouts < MAX // (steps * envs), when, MAX)  # more does not fit
     return xp.where((before < 0) & positive.any(), when, before)

@@ -86,7 +86,7 @@ def with_environments(
 
 def warm_up(environment: Environment, context: AgentContext, key: PRNGKeyArray) -> RunningMeanStd:
     config = context.config
-    stats, steps = empty_stats(context.spec), warmup.warmup_steps(context)
+    stats, steps = empty_stats(context.spec), warmup.warmup_steps(config)
     if not steps:
         return stats
     reset_key, key = jax.random.split(key)
@@ -131,7 +131,8 @@ def conclude(
     context: AgentContext,
 ) -> tuple[TrainState, Metrics]:
     """The end of an update: its metrics, and c for the next rollout, where c adapts."""
-    reward_step = first_reward(state.first_reward, trajectory.reward, state.updates)
+    before = context.config.warmup_rollouts + state.updates
+    reward_step = first_reward(state.first_reward, trajectory.reward, before)
     state = replace(state, first_reward=reward_step, updates=state.updates + 1)
     metrics = update_metrics(state, trajectory, info, episodes, coef, context)
     if state.action_coef is None:

@@ -6,22 +6,16 @@ from typing import Any
 import jax
 from jaxtyping import Array, Real
 
-from action_balance.agent.context import AgentContext
+from action_balance.config.agent import AgentConfig
 from action_balance.core.running_stats import RunningMeanStd
 
 #: One random step of all environments: their states and a draw, to their next states and batches of reached frames.
 RandomStep = Callable[[Any, Any], tuple[Any, Iterable[Real[Array, "..."]]]]
 
 
-def warmup_steps(context: AgentContext) -> int:
-    """Random steps of every environment before the first update; 0 where nothing uses the statistics."""
-    config = context.config
-    return config.warmup_rollouts * config.ppo.rollout_steps if context.uses_obs_stats else 0
-
-
-def random_steps(context: AgentContext) -> int:
-    """Environment steps of the warm-up of one seed, of all its environments together."""
-    return warmup_steps(context) * context.config.envs
+def warmup_steps(config: AgentConfig) -> int:
+    """Random steps of every environment before the first update."""
+    return config.warmup_rollouts * config.ppo.rollout_steps
 
 
 def warm_up(

@@ -1,12 +1,21 @@
 """Settings of the neural agent. Nothing here imports JAX."""
 
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Any, Literal
 
 from action_balance.config.bonuses import bonus_parts, default_normalization
 from action_balance.config.fields import Settings, count, known, number
 from action_balance.config.frozen import FrozenDict
-from action_balance.config.methods import ACTION_BONUSES, AUTO, INTRINSIC_BONUSES, METHODS, NONE, Auto, Method
+from action_balance.config.methods import (
+    ACTION_BONUSES,
+    AUTO,
+    INTRINSIC_BONUSES,
+    METHODS,
+    NONE,
+    WITHOUT_STATISTICS,
+    Auto,
+    Method,
+)
 from action_balance.core.options import Normalization
 from action_balance.errors import MAX, UserError, flag
 
@@ -81,8 +90,9 @@ class PPOConfig(Settings):
     time limit counts as a terminal state (RND)."""
 
 
-#: Where the length of the warm-up depends on that of the run: one rollout per so many updates, and the most rollouts.
-UPDATES_PER_WARMUP, MAX_WARMUP = 100, 50
+#: The steps of the warm-up by default, after which normalised observations are within about 5 % of what they become
+#: (docs/protocol.md); but at most one of so many rollouts, and none in a run of fewer rollouts than the last number.
+WARMUP_STEPS, ROLLOUTS_PER_WARMUP, LEAST_ROLLOUTS = 8192, 20, 10
 
 #: Settings of c where it adapts: the limits in their order, and all; and those of every action bonus.
 COEF_LIMITS = ("action_coef_min", "action_coef_start", "action_coef_max")
@@ -114,9 +124,9 @@ class BonusConfig(Settings):
     """How the vector of action bonuses is normalised: raw, l2 or standard (default: l2; raw for ucb)."""
     update_proportion: float = number(1.0, high=1, above=True)
     """Proportion of each environment's samples, chosen at random, that the bonus networks learn from."""
-    warmup_rollouts: int | None = number(50, high=MAX)
-    """Rollouts of a random agent that initialise the observation statistics, in addition to --steps; none means one per
-    100 planned updates, at most 50."""
+    warmup_rollouts: int | None = number(None, high=MAX)
+    """Rollouts of a random agent that initialise the observation statistics of bonuses; they are the first of --steps
+    (default: 8,192 steps, but at most one rollout in 20; none in a run of fewer than 10)."""
     observation_clip: float = number(5.0, above=True)
     """Clipping range of normalised observations: +- this value."""
 
@@ -193,7 +203,7 @@ class AgentConfig(Settings):
     action_bonus: str | None = known(None, (NONE, *ACTION_BONUSES), own=True)
     """Action bonus, overriding the method's."""
     steps: int = count(150_000, MAX_STEPS)
-    """Environment steps per seed, rounded down to whole updates."""
+    """Environment steps per seed, those of the warm-up included, rounded down to whole rollouts."""
     envs: int = count(8)
     """Number of parallel environments."""
     memory: Memory = "none"
@@ -226,6 +236,11 @@ class AgentConfig(Settings):
             least = f"use --steps {self.steps_per_update} or more"
             raise UserError(f"{self.steps} steps are fewer than {rollout}: {least}")
         self._check_products()
+        if self.updates < 1:
+            raise UserError(
+                f"the warm-up of {self.warmup_rollouts} rollouts leaves nothing of {self.steps} steps to learn from: "
+                f"use --steps {self.steps_at(1)} or more, or fewer --warmup-rollouts"
+            )
         self._check_unused()
 
     def _check_products(self) -> None:
@@ -393,11 +408,24 @@ class AgentConfig(Settings):
 
     @property
     def warmup_rollouts(self) -> int:
-        """Rollouts of a random agent before the first update: as set, or one per 100 updates, at most 50."""
-        set_to = self.bonus.warmup_rollouts
-        return min(MAX_WARMUP, -(-self.updates // UPDATES_PER_WARMUP)) if set_to is None else set_to
+        """Rollouts of a random agent before the first update, as set or by default; 0 where no bonus has statistics."""
+        if self.uniform or {*self.bonus_names} <= WITHOUT_STATISTICS:
+            return 0
+        if self.bonus.warmup_rollouts is not None:
+            return self.bonus.warmup_rollouts
+        needed, share = -(-WARMUP_STEPS // self.steps_per_update), -(-self.rollouts // ROLLOUTS_PER_WARMUP)
+        return min(needed, share) if self.rollouts >= LEAST_ROLLOUTS else 0
+
+    @property
+    def rollouts(self) -> int:
+        """Rollouts of the whole run, those of the warm-up included."""
+        return self.steps // self.steps_per_update
 
     @property
     def updates(self) -> int:
-        """Updates of the whole training, one per rollout."""
-        return self.steps // self.steps_per_update
+        """Updates of the whole training, one per rollout after the warm-up."""
+        return self.rollouts - self.warmup_rollouts
+
+    def steps_at(self, update: Any) -> Any:
+        """Environment steps of a seed until the end of an update, or of an array of updates."""
+        return (self.warmup_rollouts + update) * self.steps_per_update

@@ -32,6 +32,8 @@ ACTION_BONUSES = {
 
 #: Bonuses that train no networks of their own; what UCB1 is made of may train some.
 WITHOUT_NETWORKS = {NONE, "count", "hash", "elliptical", "ucb"}
+#: Bonuses that do not see normalised observations, apart from what UCB1 is made of.
+WITHOUT_STATISTICS = {NONE, "count", "ucb"}
 
 
 #: A coefficient that adapts.

@@ -7,6 +7,7 @@ from action_balance.config.agent import AgentConfig, BonusConfig, ImageConfig, N
 from action_balance.errors import check_name
 
 _RND = PPOConfig(learning_rate=1e-4)  # all other settings are the defaults
+_ATARI = BonusConfig(update_proportion=0.25, warmup_rollouts=50)
 
 #: PPO as it is commonly run on tasks of any reward scale: the numbers that the field agrees on (Schulman et al., 2017;
 #: Raffin et al., 2021; Huang et al., 2022), and rewards in units of the return.
@@ -32,7 +33,7 @@ _PRESETS: dict[Preset, AgentConfig] = {
     "classic": AgentConfig(
         steps=100_000,
         ppo=_CLASSIC,
-        bonus=BonusConfig(update_proportion=0.25, warmup_rollouts=None),
+        bonus=BonusConfig(update_proportion=0.25),
         net=NetConfig(trunks="separate", activation="tanh"),
     ),
     # Environments that are compiled together with the agent, of which hundreds or thousands step at once: fewer passes
@@ -42,18 +43,16 @@ _PRESETS: dict[Preset, AgentConfig] = {
         steps=2_000_000,
         envs=64,
         ppo=replace(_CLASSIC, epochs=4, minibatches=8, learning_rate=1e-3),
-        bonus=BonusConfig(update_proportion=0.25, warmup_rollouts=None),
+        bonus=BonusConfig(update_proportion=0.25),
         image=ImageConfig(channels=16, small_layers=1, features=128, trunk=128, bonus_features=128),
     ),
     # The neural study: small networks, a few environments, minutes on a laptop. These are the defaults of the classes.
     "study": AgentConfig(),
     # The paper's Atari experiments, as its authors ran them: 32 environments, 42 million steps, a quarter of the
     # samples for the predictors; all else as in RND.
-    "atari-paper": AgentConfig(envs=32, steps=42_000_000, ppo=_RND, bonus=BonusConfig(update_proportion=0.25)),
+    "atari-paper": AgentConfig(envs=32, steps=42_000_000, ppo=_RND, bonus=_ATARI),
     # RND as OpenAI ran it (Burda et al., 2019, Table 5): 128 environments, 30,000 updates (1.97 billion frames).
-    "atari-rnd": AgentConfig(
-        method="rnd", envs=128, steps=30_000 * 128 * 128, ppo=_RND, bonus=BonusConfig(update_proportion=0.25)
-    ),
+    "atari-rnd": AgentConfig(method="rnd", envs=128, steps=(50 + 30_000) * 128 * 128, ppo=_RND, bonus=_ATARI),
 }
 
 PRESETS: dict[str, AgentConfig] = {name: replace(agent, preset=name) for name, agent in _PRESETS.items()}

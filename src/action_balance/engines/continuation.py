@@ -56,22 +56,25 @@ def _extended(folder: RunFolder, config: TrainConfig, steps: int) -> tuple[Train
     Schedules that depend on the length follow the new plan from here on, as if the run had begun with it: otherwise a
     rate that has decayed to 0 would stay there.
     """
-    each = config.agent.steps_per_update
+    agent, each = config.agent, config.agent.steps_per_update
     done = max(folder.checkpoints().updates(), default=0)
-    if as_whole("--steps", steps) // each <= done:
+    if as_whole("--steps", steps) // each <= agent.warmup_rollouts + done:
         raise UserError(
-            f"{folder.path} has {done * each:,} steps already: use --steps {(done + 1) * each} or more, or train a "
-            f"shorter run with another --out"
+            f"{folder.path} has {agent.steps_at(done):,} steps already: use --steps {agent.steps_at(done + 1)} or "
+            f"more, or train a shorter run with another --out"
         )
-    longer = replace(config, agent=replace(config.agent, steps=steps))
-    planned = f"planned updates: {longer.agent.updates:,} (were {config.agent.updates:,}); {done:,} are done"
-    lines = [f"{folder.path}: {planned}"]
+    planned, data = replace(agent, steps=steps), copy.deepcopy(folder.config)
+    data["agent"]["steps"] = steps
+    if done and planned.warmup_rollouts != agent.warmup_rollouts:  # the warm-up is over, and was that of the first plan
+        data["agent"]["bonus"]["warmup_rollouts"] = agent.warmup_rollouts
+        planned = replace(planned, bonus=replace(agent.bonus, warmup_rollouts=agent.warmup_rollouts))
+    longer = replace(config, agent=planned)
+    updates = f"planned updates: {longer.agent.updates:,} (were {config.agent.updates:,}); {done:,} are done"
+    lines = [f"{folder.path}: {updates}"]
     for flag, at in (("--action-coef-end", coef_at), ("--learning-rate-end", learning_rate_at)):
         old, new = at(config.agent, done), at(longer.agent, done)
         if old is not None and new is not None:
             lines.append(f"{flag}: the schedule now follows the new length: {new:.3g} (was {old:.3g})")
-    data = copy.deepcopy(folder.config)
-    data["agent"]["steps"] = steps
     if folder.manifest.get(ENDED_EARLY) and config.stop_when:
         longer, data["stop_when"] = replace(longer, stop_when=()), []
         lines.append(f"--stop-when {' '.join(config.stop_when)} has already stopped this run and is now ignored")

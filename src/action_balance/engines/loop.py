@@ -16,7 +16,7 @@ from action_balance.engines.callbacks import Listeners, MessageLog, Update
 from action_balance.engines.continuation import Continuation
 from action_balance.engines.factory import make_trainer
 from action_balance.engines.metrics_rows import HostMetrics, check_finite, mean_metrics, memory, progress, rows, score
-from action_balance.engines.restore import DEVICES, WARMUP, about, trained_on
+from action_balance.engines.restore import DEVICES, about, trained_on
 from action_balance.engines.stall import StallWatch
 from action_balance.envs.host_base import EnvironmentFailed, EnvironmentsLost
 from action_balance.errors import UserError, WriteError
@@ -60,8 +60,6 @@ def resume(run: Continuation, listeners: Listeners) -> bool:
         before, now = folder.manifest.get(DEVICES), known.get(DEVICES)
         if saved and not notes and before != now and None not in (before, now):
             notes.append(f"the run was split over {before} devices, and now over {now}: results differ by rounding")
-        if saved and WARMUP in folder.manifest:  # the run had it; a plan of another length would have had another
-            del known[WARMUP]
         say = listeners.on_message
         restored, log = folder.resume(shapes, listeners.command, notes, known, config.env.packages, say)
         if extension is not None:
@@ -148,7 +146,7 @@ class _Session:
             check_finite(metrics, update, self.folder.checkpoints().updates(), config.agent.ppo.learning_rate)
             now = time.perf_counter()
             seconds, began = now - began, now
-            steps = update * config.agent.steps_per_update
+            steps = config.agent.steps_at(update)
             rate = config.seeds * config.agent.steps_per_update / seconds
             timing = {"update": update, "steps": steps, "steps_per_second": rate, **memory()}
             made, means = rows(metrics, update, steps, config.seed), mean_metrics(metrics, update, steps)
@@ -184,9 +182,9 @@ class _Session:
                 return
 
     def _tell_warmup(self) -> None:
-        if steps := self.folder.manifest.get(WARMUP):
+        if steps := self.config.agent.steps_at(0):
             of_each = " of each seed" if self.config.seeds > 1 else ""
-            self.messages(f"warm-up: {steps:,} steps{of_each} of a random agent, in addition to --steps")
+            self.messages(f"warm-up: the first {steps:,} steps{of_each} are those of a random agent")
 
     def _save(self, update: int, metrics: HostMetrics) -> None:
         self.log.sync()

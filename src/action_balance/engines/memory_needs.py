@@ -40,13 +40,13 @@ def check_agents(config: TrainConfig, spec: EnvSpec) -> None:
 def check_training(config: TrainConfig, spec: EnvSpec) -> None:
     """Raise a `UserError` if a run cannot fit into the memory of the device that trains it."""
     available = _available()
-    check_memory("this run", warmup_needs(config, spec), available)
+    check_memory("this run", warmup_needs(config), available)
     check_memory("this run", [*state_needs(config, spec), *update_needs(config, spec)], available)
 
 
-def warmup_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
+def warmup_needs(config: TrainConfig) -> list[Need]:
     """What the random steps before the first update occupy: on the device, their keys are drawn at once."""
-    steps = warmup_steps(AgentContext(config.agent, spec)) if config.env.engine == "device" else 0
+    steps = warmup_steps(config.agent) if config.env.engine == "device" else 0
     return [Need("its warm-up", _share(config).at_once * KEY * steps, "fewer --warmup-rollouts")]
 
 

@@ -3,9 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
-from action_balance.agent.context import AgentContext
 from action_balance.agent.state import TrainState
-from action_balance.agent.warmup import random_steps
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.devices import choose_devices
 from action_balance.envs.spec import EnvSpec
@@ -17,15 +15,13 @@ from action_balance.runs.folder import CHECKPOINTS
 ENV_SPEC = "env_spec"
 #: Where it has the environment's own spaces, if they differ from what the `EnvSpec` describes.
 SPACES = "spaces"
-#: Where it has the environment steps of a random agent before the first update, of each seed.
-WARMUP = "warmup_steps"
 #: Where it has the number of devices that a run is split over, if the settings say one.
 DEVICES = "devices"
 
 
 def about(config: TrainConfig, spec: EnvSpec) -> dict[str, Any]:
     """What the manifest is to have of a run that is trained now."""
-    found = {ENV_SPEC: spec.to_dict(), WARMUP: random_steps(AgentContext(config.agent, spec))}
+    found: dict[str, Any] = {ENV_SPEC: spec.to_dict()}
     if config.devices is not None:
         found[DEVICES] = len(choose_devices(config))
     if (spaces := config.env.spaces()) is not None:

@@ -125,8 +125,8 @@ class RunRecord(ABC):
 
     @property
     def limit(self) -> int:
-        """Environment steps of each agent in the whole training."""
-        return self.config.agent.updates * self.config.agent.steps_per_update
+        """Environment steps of each agent in the whole training, those of the warm-up included."""
+        return int(self.config.agent.steps_at(self.config.agent.updates))
 
 
 def read_record(path: Path) -> Arrays:

@@ -25,7 +25,7 @@ USUALLY, USUALLY_IMAGES = "10 to 40 s", "1 to 2 minutes"
 def start_lines(config: TrainConfig, path: Path) -> list[str]:
     first, last = config.seed, config.seed + config.seeds - 1
     seeds, each = (f"seed {first}", "") if first == last else (f"{config.seeds} seeds ({first} to {last})", " each")
-    steps = config.agent.updates * config.agent.steps_per_update
+    steps = config.agent.steps_at(config.agent.updates)
     rows = {
         "method": config.agent.label,
         "environment": config.env.title,

@@ -32,7 +32,7 @@ CONFIG = TrainConfig(
     AgentConfig(
         intrinsic="ngu",
         action_bonus="hash",
-        steps=96,
+        steps=128,
         envs=4,
         ppo=PPOConfig(rollout_steps=8, epochs=1, minibatches=2, learning_rate=1e-2, normalize_returns=True),
         bonus=BonusConfig(warmup_rollouts=1),

@@ -17,7 +17,7 @@ from action_balance.runs.tree_file import to_arrays
 LEARNING = (
     *("--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1", "--warmup-rollouts", "1"),
     *("--channels", "2", "--features", "8", "--trunk", "8", "--bonus-features", "8", "--threads", "1"),
-    *("--steps", "96", "--checkpoint-every", "1", "--lag", "1", "--method", "action-balance-rnd-channel"),
+    *("--steps", "128", "--checkpoint-every", "1", "--lag", "1", "--method", "action-balance-rnd-channel"),
 )
 
 
@@ -41,7 +41,8 @@ def test_a_game_is_learned_and_one_that_is_resumed_reports_that_its_emulators_be
     assert folder.manifest["status"] == "finished"
     assert folder.checkpoints().updates() == [1, 2, 3]
     rows = read_metrics(out)
-    assert [(row["update"], row["steps"]) for row in rows] == [(1, 32), (2, 64), (3, 96)]
+    # The warm-up is a rollout of 32 steps.
+    assert [(row["update"], row["steps"]) for row in rows] == [(1, 64), (2, 96), (3, 128)]
     for row in rows:
         unknown = {name for name, value in row.items() if not np.isfinite(value).all()}
         assert unknown <= {"episode_return", "best_return"}  # no game has ended

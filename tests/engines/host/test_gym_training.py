@@ -26,9 +26,10 @@ from action_balance.runs import RunFolder, read_metrics
 CASES = Path(__file__).parents[2] / "helpers"
 SMALL = (
     *("--envs", "4", "--rollout-steps", "8", "--minibatches", "1", "--epochs", "1", "--warmup-rollouts", "1"),
-    *("--steps", "64", "--checkpoint-every", "1"),
+    *("--steps", "96", "--checkpoint-every", "1"),
 )
 POLICY = ("--hidden", "8", "--layers", "1")
+PPO = ("--method", "ppo", "--steps", "64")  # without a warm-up, two updates as well
 VECTORS = (*POLICY, "--bonus-hidden", "8", "--bonus-outputs", "4", "--predictor-layers", "0")
 IMAGES = ("--channels", "1", "--features", "4", "--trunk", "4")
 #: With everything that a run usually has: two groups and minibatches, and all layers.
@@ -55,7 +56,8 @@ def newest(name: str) -> str:
 def check_rows(out: Path, bonuses: bool = True) -> list[dict[str, Any]]:
     """Two updates that taught something."""
     rows = read_metrics(out)
-    assert [(row["update"], row["steps"]) for row in rows] == [(1, 32), (2, 64)]
+    warmup = 32 if bonuses else 0  # 4 environments x 8 steps
+    assert [(row["update"], row["steps"]) for row in rows] == [(1, warmup + 32), (2, warmup + 64)]
     for row in rows:
         assert row["parameters_finite"]
         assert row["first_ratio"] < 1e-5
@@ -75,15 +77,14 @@ def test_environments_of_others_are_trained_in(
     name: str, seen: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     # Without bonuses, where another program would test nothing new: it compiles faster.
-    method = "action-balance-rnd" if name.startswith("MiniGrid") else "ppo"
-    given = ("train", f"gym:{newest(name)}", "--method", method, "--out", str(tmp_path / "run"))
-    assert call(*given, *SMALL, *(POLICY if method == "ppo" else VECTORS)) == 0
+    bonuses = name.startswith("MiniGrid")
+    given = ("train", f"gym:{newest(name)}", "--out", str(tmp_path / "run"))
+    assert call(*given, *SMALL, *(VECTORS if bonuses else (*PPO, *POLICY))) == 0
     assert capsys.readouterr().out.splitlines()[0] == f"observations: {seen}"
-    check_rows(tmp_path / "run", bonuses=method != "ppo")
+    check_rows(tmp_path / "run", bonuses)
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    warmup = "warm-up: 32 steps of a random agent, in addition to --steps"  # 4 environments x 8 steps
-    assert manifest["starts"][0]["warnings"] == [f"observations: {seen}", warmup]
-    assert manifest["warmup_steps"] == 32
+    warmup = ["warm-up: the first 32 steps are those of a random agent"] if bonuses else []
+    assert manifest["starts"][0]["warnings"] == [f"observations: {seen}", *warmup]
 
 
 def test_images_and_vectors_are_trained_in_evaluated_and_resumed(
@@ -220,13 +221,13 @@ def as_trained_by_a_script(run: Path) -> None:
 def test_updates_before_an_environment_fails_are_kept(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, mark = tmp_path / "run", tmp_path / "fixed"
     fails = ("train", "gym:gym_cases:Counter", "--env-kwargs", "fault=raises", f"mark={mark}", "--out", str(out))
-    common = (*fails, "--method", "ppo", *SMALL, *POLICY, "--checkpoint-every", "50", "--lag", "1")
+    common = (*fails, *SMALL, "--checkpoint-every", "50", "--lag", "1")
     # In the fifteenth step, of the statistics: nothing was learned, and the folder is free.
-    assert call(*common, "--warmup-rollouts", "2") == 2
+    assert call(*common, *VECTORS, "--warmup-rollouts", "2") == 2
     assert capsys.readouterr().err.endswith("); no update was completed, so nothing was saved\n")
     assert not out.exists()
     # In the second update; the threads of groups are none that it bears, and it has none.
-    assert call(*common, "--warmup-rollouts", "0") == 2
+    assert call(*common, *PPO, *POLICY) == 2
     end = f"); update 1 of 2 is saved; resume with: action-balance resume {out} --trust\n"
     assert capsys.readouterr().err.endswith(end)
     assert [row["update"] for row in read_metrics(out)] == RunFolder.open(out).checkpoints().updates() == [1]

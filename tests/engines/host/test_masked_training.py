@@ -20,7 +20,7 @@ from action_balance.runs import read_metrics
 CASES = Path(__file__).parents[2] / "helpers"
 SMALL = (
     *("--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1", "--warmup-rollouts", "2"),
-    *("--steps", "96", "--hidden", "8", "--layers", "1", "--bonus-hidden", "8", "--bonus-outputs", "4"),
+    *("--steps", "160", "--hidden", "8", "--layers", "1", "--bonus-hidden", "8", "--bonus-outputs", "4"),
 )
 
 

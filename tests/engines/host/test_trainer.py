@@ -39,7 +39,7 @@ UPDATES, STEPS, ENVS = 4, 5, 8
 SPEC = HostWorld(ENVS).spec
 CONFIG = AgentConfig(
     method="action-balance-rnd-channel",
-    steps=UPDATES * STEPS * ENVS,
+    steps=(1 + UPDATES) * STEPS * ENVS,
     envs=ENVS,
     ppo=PPOConfig(rollout_steps=STEPS, epochs=2, minibatches=2, learning_rate=1e-2),
     bonus=BonusConfig(warmup_rollouts=1, update_proportion=0.5),
@@ -416,8 +416,8 @@ def test_an_update_receives_the_policy_that_made_all_of_its_rollout(scene: Scene
 
 
 def test_the_first_reward_is_reported_with_the_step_that_brought_it(scene: Scene) -> None:
-    """The seventh step of eight environments; the loss of three points before it is none."""
-    assert [int(one["first_reward"][0]) for one in scene.metrics] == [-1, 56, 56, 56]
+    """The seventh step of eight environments after a warm-up of five; the loss of three points before it is none."""
+    assert [int(one["first_reward"][0]) for one in scene.metrics] == [-1, 96, 96, 96]
 
 
 def test_statistics_begin_with_every_frame_that_the_random_agent_reaches() -> None:
@@ -440,18 +440,19 @@ def test_a_resumed_run_knows_the_first_reward_and_has_noise_of_its_own(method: s
     config = replace(with_lag(1), method=method)
     before, kept = played(config, updates=2)
     after, state = played(config, updates=2, kept=kept)
-    assert int(kept.first_reward[0]) == 56
-    assert [int(one["first_reward"][0]) for one in after.metrics] == [56, 56]
+    first = 56 if method == "random" else 96  # with the warm-up
+    assert int(kept.first_reward[0]) == first
+    assert [int(one["first_reward"][0]) for one in after.metrics] == [first, first]
     assert int(state.updates[0]) == UPDATES
     assert len({one.noise for one in before.params + after.params}) == UPDATES
 
 
 def test_a_resumed_run_counts_the_steps_before_it_until_the_first_reward() -> None:
-    """One update without, and the seventh step after it: the twelfth of eight environments."""
+    """A warm-up and one update without, and the seventh step after it: the seventeenth of eight environments."""
     _, kept = played(with_lag(1), updates=1)
     after, _ = played(with_lag(1), updates=3, kept=kept)
     assert int(kept.first_reward[0]) == -1
-    assert [int(one["first_reward"][0]) for one in after.metrics] == [-1, 96, 96]
+    assert [int(one["first_reward"][0]) for one in after.metrics] == [-1, 136, 136]
 
 
 def test_a_resumed_run_has_forgotten_the_episodes_that_were_under_way() -> None:

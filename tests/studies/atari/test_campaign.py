@@ -13,7 +13,7 @@ from action_balance.errors import UserError
 from action_balance.studies import run_job
 from action_balance.studies.atari.training import AtariTraining
 
-SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
+SMALL = AtariTraining(steps=1536, envs=4, warmup_rollouts=1, channels=4)
 SEVEN = [(100, 3.0), (100, 7.0)]
 
 
@@ -94,7 +94,7 @@ def test_a_report_alone_covers_the_existing_or_the_planned_runs(
 
 
 def test_unfinished_runs_are_reported_with_their_steps(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    training = replace(SMALL, steps=2048)
+    training = replace(SMALL, steps=2560)
     make_run(tmp_path, training.run("venture", "rnd", 0), [(10, 20.0)], "interrupted")
     make_run(tmp_path, training.run("venture", "rnd", 1), [(0, 0.0), (0, 0.0), (10, 40.0)], "interrupted")
     make_run(tmp_path, training.run("venture", "rnd", 2), [(0, 0.0)] * 2, "interrupted")

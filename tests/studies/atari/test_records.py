@@ -44,7 +44,7 @@ def test_runs_of_one_study_have_the_same_settings() -> None:
     ours = record("rnd", 0, [1.0])
     balanced = record("action-balance-rnd", 0, [1.0])
     assert common_settings([ours, balanced])["steps"] == SMALL.steps
-    longer = record("rnd", 1, [1.0], training=replace(SMALL, steps=8 * 512, channels=8))
+    longer = record("rnd", 1, [1.0], training=replace(SMALL, steps=9 * 512, channels=8))
     with pytest.raises(UserError, match=r"gravitar-rnd-0 and gravitar-rnd-1 differ in channels, steps"):
         common_settings([ours, longer])
 

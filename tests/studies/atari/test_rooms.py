@@ -11,8 +11,8 @@ from action_balance.cli import main as cli
 from action_balance.studies.atari.reproduce import count_rooms
 from action_balance.studies.atari.training import AtariTraining
 
-FLAGS = ("--steps", "1024", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
-SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
+FLAGS = ("--steps", "1536", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
+SMALL = AtariTraining(steps=1536, envs=4, warmup_rollouts=1, channels=4)
 SEVEN = [(100, 3.0), (100, 7.0)]
 
 

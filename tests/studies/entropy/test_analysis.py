@@ -11,7 +11,7 @@ from action_balance.studies.entropy import analysis as entropy
 from action_balance.studies.entropy import settings
 from action_balance.studies.entropy.analysis import Variant, variants
 
-SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
+SMALL = AtariTraining(steps=1536, envs=4, warmup_rollouts=1, channels=4)
 
 
 def record(variant: str, seed: int, entropies: list[float], status: str = "finished") -> AtariRecord:

@@ -18,8 +18,8 @@ from action_balance.studies.atari.training import AtariTraining
 from action_balance.studies.entropy.figures import binned
 from action_balance.studies.entropy.settings import FLAT, GAME, EntropySettings
 
-FLAGS = ("--steps", "1024", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
-SMALL = AtariTraining(steps=1024, envs=4, warmup_rollouts=1, channels=4)
+FLAGS = ("--steps", "1536", "--envs", "4", "--warmup-rollouts", "1", "--channels", "4")
+SMALL = AtariTraining(steps=1536, envs=4, warmup_rollouts=1, channels=4)
 ENDED = [(1, 0.0), (1, 0.0)]
 
 
@@ -48,7 +48,7 @@ def test_the_report_tells_the_order_that_was_found(result: Path) -> None:
         page.index(f"{name} ({below} below") for name, below in (("channel + L2", 0.3), ("L2", 0.02), ("raw", 0.001))
     ]
     assert places == sorted(places)
-    for number in ("0.019", "50\u00a0%", "0.28", "2.890", "action-balance reproduce entropy --out . --steps 1024"):
+    for number in ("0.019", "50\u00a0%", "0.28", "2.890", "action-balance reproduce entropy --out . --steps 1536"):
         assert number in page
     assert page.count("ends lower") == 2
     assert "chance" in page

@@ -20,7 +20,7 @@ def test_the_study_is_the_figures_by_default_and_shares_runs_with_the_atari_stud
         "montezuma_revenge-action-balance-rnd-0",
         "montezuma_revenge-action-balance-rnd-channel-0",
     ]
-    assert {config.agent.updates for config in plan.values()} == {10_253}
+    assert {config.agent.updates for config in plan.values()} == {10_203}
     table = AtariSettings().plan()
     assert [plan[name] == table[name] for name in plan if name in table] == [True, True]
     assert [config.agent.normalize for config in plan.values()] == ["raw", "l2", "l2"]

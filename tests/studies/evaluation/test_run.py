@@ -19,7 +19,7 @@ from action_balance.runs import RunFolder, read_metrics
 #: Ten updates, in a deep sea with the program of `api/test_run.py`.
 SMALL = (
     *("--size", "4", "--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1"),
-    *("--warmup-rollouts", "1", "--hidden", "8", "--steps", "320", "--checkpoint-every", "4"),
+    *("--warmup-rollouts", "1", "--hidden", "8", "--steps", "352", "--checkpoint-every", "4"),
 )
 BONUS = ("--bonus-hidden", "8", "--bonus-outputs", "4")
 
@@ -95,7 +95,7 @@ def test_the_same_seed_gives_the_same_files_and_another_evaluation_replaces_them
     assert files == others
     assert call("evaluate", str(run), "--episodes", "1", "--checkpoint", "8", "--seed", "1") == 0
     assert len(rows_of(run / "evaluation")) == 6
-    assert summary_of(run / "evaluation")["checkpoint"] == {"update": 8, "steps": 8 * 32}
+    assert summary_of(run / "evaluation")["checkpoint"] == {"update": 8, "steps": 9 * 32}
     RunFolder.create(run, {}, ["train"], overwrite=True).release()
     assert not (run / "evaluation").exists()
 

@@ -17,7 +17,7 @@ from action_balance.studies.sweep.trials import Final, Trial
 RATE = "ppo.learning_rate"
 #: 18 updates of 32 steps.
 WORDS = (
-    *("sweep", "deep-sea", "--size", "3", "--method", "rnd", "--steps", "576", "--metric", "episodes"),
+    *("sweep", "deep-sea", "--size", "3", "--method", "rnd", "--steps", "608", "--metric", "episodes"),
     *("--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1", "--warmup-rollouts", "1"),
     *("--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4"),
     *("--set", f"{RATE}=1e-4,1e-2", "--finalists", "1", "--final-seeds", "2"),

@@ -29,7 +29,7 @@ BASE = TrainConfig(
     env_config("deep-sea", size=3),
     AgentConfig(
         method="rnd",
-        steps=288,
+        steps=320,
         envs=4,
         ppo=PPOConfig(rollout_steps=8, epochs=1, minibatches=2),
         bonus=BonusConfig(warmup_rollouts=1),

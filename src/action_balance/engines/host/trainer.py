@@ -118,7 +118,7 @@ class HostTrainer(Trainer):
             self._environments.append(self._make(seed, update))
 
     def _warm_up(self, environment: HostEnvironment, seed: int, stopped: Callable[[], bool]) -> RunningMeanStd:
-        stats, steps = empty_stats(self.spec), warmup_steps(self.compiled.context)
+        stats, steps = empty_stats(self.spec), warmup_steps(self.config)
         if not steps:
             return stats
         generator = np.random.default_rng([seed, 1])

@@ -82,7 +82,7 @@ def run_data(record: AtariRecord) -> Data:
         "seed": record.config.seed,
         "status": record.status,
         "steps": record.steps_done,
-        "steps_planned": record.config.agent.updates * record.config.agent.steps_per_update,
+        "steps_planned": record.limit,
         "episodes": int(record.episodes.sum()),
         "final_return": number(record.final_return),
         "best_return": number(record.best_return),

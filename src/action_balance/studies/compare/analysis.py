@@ -204,7 +204,7 @@ def _read(path: Path, config: TrainConfig, metric: str) -> Rows:
     used = (*KEYS, metric)
     for row in each_row(path):
         seed, update = row.get("seed"), row["update"]
-        if not isinstance(seed, int) or not 1 <= update <= config.agent.updates:
+        if not isinstance(seed, int) or not 1 <= update <= config.agent.rollouts:
             raise UserError(f"{path} has metrics that do not match its config: seed {seed}, update {update}")
         rows[seed][update] = {name: row[name] for name in used if name in row}
         if seed not in newest or newest[seed]["update"] <= update:
@@ -270,7 +270,7 @@ def _curve(label: str, config: AgentConfig, seeds: Sequence[Seed]) -> LearningCu
         label=label,
         method=config.label,
         seeds=tuple(one.seed for one in seeds),
-        steps=(np.flatnonzero(known) + 1) * config.steps_per_update,
+        steps=config.steps_at(np.flatnonzero(known) + 1),
         iqm=value,
         low=low,
         high=high,

@@ -69,7 +69,7 @@ def evaluate_folder(
     method = config.agent.label
     summary, files = play(config, method, restored.update, restored.state, episodes, seed, console)
     about = {"method": method, "environment": asdict(config.env)}
-    made = {"update": restored.update, "steps": restored.update * config.agent.steps_per_update}
+    made = {"update": restored.update, "steps": config.agent.steps_at(restored.update)}
     requested = {"checkpoint": checkpoint, "episodes": episodes, "seed": seed}
     numbers = {**about, "requested": requested, "checkpoint": made, **summary}
     keep(lambda: folder.save_evaluation(numbers, files), files, console)

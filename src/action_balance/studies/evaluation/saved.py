@@ -36,7 +36,9 @@ def evaluate_file(
     states = stack([agent.state])
     summary, files = play(config, agent.method, update, states, episodes, seed, console)
     about = {"agent": path.name, "method": agent.method, "environment": asdict(config.env)}
-    made = {"update": update, "steps": update * config.agent.steps_per_update}
+    made = {"update": update}
+    if not agent.policy_only:  # without the bonuses, the length of the warm-up is not known
+        made["steps"] = config.agent.steps_at(update)
     requested = {"episodes": episodes, "seed": seed}
     numbers = {**about, "requested": requested, "checkpoint": made, **summary, "files": list(files)}
     keep(lambda: _write(folder, {**files, SUMMARY: to_json(numbers)}), files, console)

@@ -142,7 +142,7 @@ def _trial(found: optuna.trial.FrozenTrial, settings: SweepSettings) -> Trial:
         part, score = PARTS, found.values[0]
     ended = {"status": STATUS[found.state]} if found.state in STATUS else {}
     data = {**Trial(found.number, dict(found.params), score=score, part=part).to_data(), **about, **ended}
-    return Trial.from_data({**data, "steps": data["updates"] * settings.base.agent.steps_per_update})
+    return Trial.from_data({**data, "steps": settings.base.agent.steps_at(data["updates"])})
 
 
 def _distributions(space: Space) -> dict[str, BaseDistribution]:

@@ -266,7 +266,7 @@ def progress(run: Watched) -> Data:
         "silent": round(silent) if status == "running" else 0,
         "update": update,
         "updates": agent.updates,
-        "steps": update * agent.steps_per_update,
+        "steps": agent.steps_at(update) if update else 0,
         "seeds": seeds,
         "rate": _plain(rate),
         "left": _plain(left) if status == "running" else None,
