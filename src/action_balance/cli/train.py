@@ -26,7 +26,7 @@ from action_balance.config.methods import (
     WITHOUT_NETWORKS,
     Method,
 )
-from action_balance.config.presets import PRESETS
+from action_balance.config.presets import preset_config
 from action_balance.config.registry import env_class, families, known_names
 from action_balance.config.train import TrainConfig
 from action_balance.config.trust import FAMILY, NAME, OF_GYMNASIUM
@@ -228,7 +228,8 @@ def _start(chosen: Mapping[str, Any], typed: set[str]) -> dict[str, Any]:
             raise UserError("--preset and --config both set what to start from: use only one of them")
         earlier = _earlier(config, env, typed, bool(chosen.get("trust")))
         return {"settings": earlier, AGENT: earlier.agent}
-    return {AGENT: PRESETS[preset or _family(env).preset_of(env or "")]}
+    names = (chosen.get(f"{AGENT}.{name}") for name in ("method", "intrinsic", "action_bonus"))
+    return {AGENT: preset_config(preset or _family(env).preset_of(env or ""), *names)}
 
 
 def _bonuses(

@@ -26,7 +26,7 @@ Activation = Literal["relu", "tanh"]  # nonlinearity of the hidden layers of a p
 Memory = Literal["none", "gru"]  # what a policy remembers of an episode
 Precision = Literal["float32", "bfloat16"]  # number type of the convolutions
 #: Named settings of an agent, in `config.presets`.
-Preset = Literal["classic", "vectorized", "study", "atari-paper", "atari-rnd"]
+Preset = Literal["classic", "vectorized", "study", "chains", "rooms", "atari-paper", "atari-rnd"]
 #: Most environment steps of a seed: whole numbers up to it are also floating-point numbers of 64 bits.
 MAX_STEPS = 10**15
 MAX_LAYERS = 100  # most layers of a network: the time to compile it grows with each

@@ -4,6 +4,8 @@ from dataclasses import fields, replace
 from typing import Any
 
 from action_balance.config.agent import AgentConfig, BonusConfig, ImageConfig, NetConfig, PPOConfig, Preset
+from action_balance.config.methods import METHODS
+from action_balance.config.tuned import tuned, with_values
 from action_balance.errors import check_name
 
 _RND = PPOConfig(learning_rate=1e-4)  # all other settings are the defaults
@@ -46,8 +48,12 @@ _PRESETS: dict[Preset, AgentConfig] = {
         bonus=BonusConfig(update_proportion=0.25),
         image=ImageConfig(channels=16, small_layers=1, features=128, trunk=128, bonus_features=128),
     ),
-    # The neural study: small networks, a few environments, minutes on a laptop. These are the defaults of the classes.
+    # Small worlds: small networks, a few environments, minutes on a laptop. These are the defaults of the classes.
     "study": AgentConfig(),
+    # The same where the order of actions decides, and where distances do: with the settings that the tuning has chosen
+    # for each method (docs/protocol.md).
+    "chains": AgentConfig(),
+    "rooms": AgentConfig(),
     # The paper's Atari experiments, as its authors ran them: 32 environments, 42 million steps, a quarter of the
     # samples for the predictors; all else as in RND.
     "atari-paper": AgentConfig(envs=32, steps=42_000_000, ppo=_RND, bonus=_ATARI),
@@ -56,6 +62,18 @@ _PRESETS: dict[Preset, AgentConfig] = {
 }
 
 PRESETS: dict[str, AgentConfig] = {name: replace(agent, preset=name) for name, agent in _PRESETS.items()}
+
+
+def preset_config(
+    preset: str, method: str | None = None, intrinsic: str | None = None, action_bonus: str | None = None
+) -> AgentConfig:
+    """The settings of a preset for a method (default: the preset's), or for other bonuses in place of the method's."""
+    start = PRESETS[check_name("preset", preset, PRESETS)]
+    method = method or start.method
+    check_name("method", method, METHODS)
+    named = replace(start, method=method, intrinsic=intrinsic, action_bonus=action_bonus)
+    changed: AgentConfig = with_values(named, tuned(preset, method, intrinsic, action_bonus))
+    return changed
 
 
 def agent_config(preset: str = "classic", **changes: Any) -> AgentConfig:
@@ -68,7 +86,7 @@ def agent_config(preset: str = "classic", **changes: Any) -> AgentConfig:
     Returns:
         The settings; a `UserError` if there is no such preset.
     """
-    start = PRESETS[check_name("preset", preset, PRESETS)]
     for name in changes:
-        check_name("setting of the agent", name, [field.name for field in fields(start)])
+        check_name("setting of the agent", name, [field.name for field in fields(AgentConfig)])
+    start = preset_config(preset, *(changes.get(name) for name in ("method", "intrinsic", "action_bonus")))
     return replace(start, **changes)

@@ -8,18 +8,15 @@ import itertools
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, is_dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
-from action_balance.config.frozen import FrozenDict
 from action_balance.config.train import TrainConfig
+from action_balance.config.tuned import Values, with_values
 from action_balance.errors import SHOWN, UserError, nearest
 from action_balance.files import Data
-
-#: Values of settings by name.
-Values = Mapping[str, Any]
 
 #: The beginning of names of settings of the environment; all others are settings of the agent.
 ENV = "env."
@@ -103,14 +100,7 @@ class Space:
 
     def apply(self, config: TrainConfig, values: Values) -> TrainConfig:
         """The settings of a run with other values; each group is made once, with all its changes."""
-        changes: Data = {}
-        for name, value in values.items():
-            *groups, last = _path(name)
-            inner = changes
-            for group in groups:
-                inner = inner.setdefault(group, {})
-            inner[last] = value
-        made: TrainConfig = _changed(config, changes)
+        made: TrainConfig = with_values(config, {_full_name(name): value for name, value in values.items()})
         return made
 
     def nearest(self, values: Values) -> dict[str, Any]:
@@ -227,22 +217,6 @@ def _check_possible(space: Space, axis: Axis, value: Any, config: TrainConfig) -
     raise UserError(f"--set {axis.name}={shown(value)}: {first}")
 
 
-def _path(name: str) -> tuple[str, ...]:
-    """The fields that lead to a setting, from those of a run on; the name of a bonus may have dots."""
-    if name.startswith(ENV):
-        return "env", *name.removeprefix(ENV).split(".")
-    first, _, rest = name.partition(".")
-    if first == "bonus_settings":
-        bonus, _, last = rest.rpartition(".")
-        return "agent", first, bonus, last
-    return "agent", *name.split(".")
-
-
-def _changed(settings: Any, changes: Any) -> Any:
-    """Settings, or a value, with changes; an empty group stands for one that does not exist."""
-    if not isinstance(changes, dict):
-        return changes
-    if is_dataclass(settings) and not isinstance(settings, type):
-        return replace(settings, **{name: _changed(getattr(settings, name), found) for name, found in changes.items()})
-    groups = {name: _changed(settings.get(name, FrozenDict()), found) for name, found in changes.items()}
-    return FrozenDict({**settings, **groups})
+def _full_name(name: str) -> str:
+    """The name of a setting from those of a run on."""
+    return name if name.startswith(ENV) else f"agent.{name}"
