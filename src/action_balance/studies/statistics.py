@@ -16,6 +16,9 @@ from action_balance.files import Data
 CONFIDENCE = 0.95
 RESAMPLES = 2000
 
+#: Resamples of intervals that are corrected for several comparisons, whose ends lie further out.
+CORRECTED = 10_000
+
 #: Fewest runs for an interval. With fewer, Student's interval leaves the possible values far behind and a bootstrap
 #: shows little more than the range, so the range itself is given.
 MIN = 5
@@ -103,16 +106,21 @@ def describe(data: Data | None, digits: int = 2) -> str | None:
     return _written(f"{estimate.value:.{digits}f}", estimate.spread, ends)
 
 
-def _t_quantile(runs: int) -> float:
-    return float(special.stdtrit(runs - 1, (1 + CONFIDENCE) / 2))
+def confidence(comparisons: int) -> float:
+    """The confidence of each interval at which all of so many are right together in 95 % of cases (Bonferroni)."""
+    return 1 - (1 - CONFIDENCE) / comparisons
 
 
-def half_width(samples: np.ndarray) -> np.ndarray:
+def _t_quantile(runs: int, comparisons: int = 1) -> float:
+    return float(special.stdtrit(runs - 1, (1 + confidence(comparisons)) / 2))
+
+
+def half_width(samples: np.ndarray, comparisons: int = 1) -> np.ndarray:
     """Half the width of Student's interval of the mean over the first axis, (R, ...) -> (...); nan from few runs."""
     runs = len(samples)
     if not has_interval(runs):
         return np.full(samples.shape[1:], np.nan)
-    return _t_quantile(runs) * samples.std(axis=0, ddof=1) / np.sqrt(runs)
+    return _t_quantile(runs, comparisons) * samples.std(axis=0, ddof=1) / np.sqrt(runs)
 
 
 def mean_band(samples: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -135,12 +143,12 @@ def _of_few(value: float, runs: np.ndarray) -> Estimate:
     return Estimate(value, extremes=(float(runs.min()), float(runs.max())) if len(runs) > 1 else None)
 
 
-def mean(samples: np.ndarray) -> Estimate:
-    """Mean of independent runs, (R,), with Student's interval."""
+def mean(samples: np.ndarray, comparisons: int = 1) -> Estimate:
+    """Mean of independent runs, (R,), with Student's interval, which is corrected for several comparisons."""
     value = float(samples.mean())
     if not has_interval(len(samples)):
         return _of_few(value, samples)
-    half = float(half_width(samples))
+    half = float(half_width(samples, comparisons))
     return Estimate(value, value - half, value + half)
 
 
@@ -187,20 +195,21 @@ def difference_of_means(ours: Estimate, other: Estimate) -> Estimate:
     return Estimate(value, value - half, value + half)
 
 
-def resample_weights(runs: int, seed: int) -> np.ndarray:
-    """How often each bootstrap resample draws each run, divided by the number of runs, (RESAMPLES, R)."""
+def resample_weights(runs: int, seed: int, resamples: int = RESAMPLES) -> np.ndarray:
+    """How often each of B bootstrap resamples draws each run, divided by the number of runs, (B, R)."""
     generator = np.random.default_rng(seed)
-    return generator.multinomial(runs, np.full(runs, 1 / runs), size=RESAMPLES).astype(np.float32) / np.float32(runs)
+    return generator.multinomial(runs, np.full(runs, 1 / runs), size=resamples).astype(np.float32) / np.float32(runs)
 
 
-def percentile_interval(values: np.ndarray) -> tuple[float, float]:
-    """Ends of the middle 95 % of bootstrap values, all of which must be finite."""
-    low, high = _middle(values)
+def percentile_interval(values: np.ndarray, comparisons: int = 1) -> tuple[float, float]:
+    """Ends of the middle 95 % of bootstrap values, all of which must be finite; of more, for several comparisons."""
+    low, high = _middle(values, comparisons)
     return float(low), float(high)
 
 
-def _middle(values: np.ndarray) -> np.ndarray:
-    return np.quantile(values, [(1 - CONFIDENCE) / 2, (1 + CONFIDENCE) / 2], axis=-1)
+def _middle(values: np.ndarray, comparisons: int = 1) -> np.ndarray:
+    middle = confidence(comparisons)
+    return np.quantile(values, [(1 - middle) / 2, (1 + middle) / 2], axis=-1)
 
 
 def ratio_of_means(numerator: np.ndarray, denominator: np.ndarray, seed: int = 0) -> Estimate:
@@ -289,13 +298,16 @@ def pooled_improvement(ours: Sequence[np.ndarray], other: Sequence[np.ndarray], 
     return Estimate(value, *percentile_interval(shares))
 
 
-def paired_ratio(numerator: np.ndarray, denominator: np.ndarray, seed: int = 0) -> Estimate:
-    """Ratio of two means over the same runs, (R,) each; the bootstrap draws both values of a run together."""
+def paired_ratio(numerator: np.ndarray, denominator: np.ndarray, seed: int = 0, comparisons: int = 1) -> Estimate:
+    """Ratio of two means over the same runs, (R,) each; the bootstrap draws both values of a run together.
+
+    The interval is corrected for several comparisons.
+    """
     value = float(numerator.mean() / denominator.mean())
     if not has_interval(len(numerator)):
         return Estimate(value)
-    weights = resample_weights(len(numerator), seed)
-    return Estimate(value, *percentile_interval((weights @ numerator) / (weights @ denominator)))
+    weights = resample_weights(len(numerator), seed, RESAMPLES if comparisons == 1 else CORRECTED)
+    return Estimate(value, *percentile_interval((weights @ numerator) / (weights @ denominator), comparisons))
 
 
 @dataclass(frozen=True)

@@ -6,9 +6,9 @@ from typing import Any, Literal
 from action_balance.studies.atari.settings import AtariSettings
 from action_balance.studies.bonuses.settings import BonusesSettings
 from action_balance.studies.entropy.settings import EntropySettings
-from action_balance.studies.exploration.settings import ExplorationSettings
 from action_balance.studies.grid.settings import GridSettings
 from action_balance.studies.neural.settings import NeuralSettings
+from action_balance.studies.tuning.settings import TuningSettings
 
 #: What a study consists of: computations without training; training runs; runs of which an incomplete study can be
 #: reported; and runs that several processes can share.
@@ -39,11 +39,11 @@ STUDIES = {
         "Which bonuses count visits, and how much counting helps. It takes 10 to 15 minutes on two cores. With --scale "
         "full, it needs a GPU, and several processes with --train-only can share the work.",
     ),
-    "exploration": Entry(
-        ExplorationSettings,
+    "tuning": Entry(
+        TuningSettings,
         "shared",
-        "All bonuses on hard-exploration tasks, with a leaderboard. It takes 5 to 10 minutes on two cores. With "
-        "--scale full, it needs a GPU, and several processes with --train-only can share the work.",
+        "The settings of every method, searched in worlds that no study reports. It takes about an hour and a half on "
+        "two cores, with two processes, one of them with --train-only.",
     ),
     "atari": Entry(
         AtariSettings,

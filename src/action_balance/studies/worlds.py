@@ -70,8 +70,9 @@ class WorldRecords(Generic[Seekers]):
             return None
         return statistics.paired_ratio(self.records[other].found_steps, self.records[ours].found_steps)
 
-    def more_states(self, ours: str, other: str) -> Estimate | None:
+    def more_states(self, ours: str, other: str, comparisons: int = 1) -> Estimate | None:
         """How many more states agents reached in the end than others; None unless both are there."""
         if not {ours, other} <= self.records.keys():
             return None
-        return statistics.mean((self.records[ours].states[:, -1] - self.records[other].states[:, -1]).astype(float))
+        more = self.records[ours].states[:, -1] - self.records[other].states[:, -1]
+        return statistics.mean(more.astype(float), comparisons)

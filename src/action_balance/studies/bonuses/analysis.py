@@ -1,26 +1,18 @@
 """The numbers of the bonus study, from its records. Axes: R agents, C checkpoints, B bins of visits."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
 from action_balance.config.methods import NONE
 from action_balance.files import Data
-from action_balance.studies import statistics
+from action_balance.studies import solving, statistics
 from action_balance.studies.bonuses.records import PAIRS, BonusRecord, Comparison
-from action_balance.studies.bonuses.settings import (
-    ACTIONS,
-    BASE,
-    EXACT,
-    INTRINSICS,
-    MATRIX_WORLD,
-    WORLDS,
-    Setup,
-)
+from action_balance.studies.bonuses.settings import COEFFICIENTS, EXACT, RANDOM, WORLDS, Setup
 from action_balance.studies.counting import CALIBRATED, SMALLEST, mean_correlation
 from action_balance.studies.records import grouped
-from action_balance.studies.statistics import Estimate
-from action_balance.studies.worlds import SOLVED, WorldRecords
+from action_balance.studies.statistics import Estimate, to_data
+from action_balance.studies.worlds import WorldRecords
 from action_balance.web.format import as_float, side
 
 #: A bonus orders by counts if its rank correlations reach the first. It counts accurately if it also estimates counts,
@@ -40,6 +32,9 @@ SHOWN = 1000
 
 World = WorldRecords[BonusRecord]
 
+#: The parts of the study that compare setups, and what is compared in each.
+NEXT_STATE, ACTIONS, COEFS = PARTS = ("next_state", "actions", "coefficients")
+
 
 def numbers(records: Sequence[BonusRecord]) -> Data:
     found = grouped((one.world, one.setup.name, one) for one in records)
@@ -47,43 +42,64 @@ def numbers(records: Sequence[BonusRecord]) -> Data:
     return {
         "counting": {name: found for name, world in worlds.items() if (found := counting_numbers(world))},
         "worth": {name: world_numbers(world) for name, world in worlds.items()},
-        "matrix": matrix_numbers(worlds[MATRIX_WORLD]) if MATRIX_WORLD in worlds else None,
     }
+
+
+def part_of(setup: Setup) -> str:
+    """The part of the study that a setup belongs to."""
+    if setup.action in (NONE, RANDOM):
+        return NEXT_STATE
+    return COEFS if setup.action in COEFFICIENTS else ACTIONS
 
 
 def world_numbers(world: World) -> Data:
+    about, any_one = WORLDS[world.name], world.any
+    compared = [one.setup for one in world.records.values() if one.setup.base != one.setup]
+    comparisons = {part: max(1, sum(part_of(one) == part for one in compared)) for part in PARTS}
     return {
-        "title": WORLDS[world.name].title,
-        "has_treasure": WORLDS[world.name].has_treasure,
-        "agents": world.any.config.seeds,
-        "steps": world.any.limit,
-        "reachable": world.reachable,
-        "setups": {name: setup_numbers(world, name) for name in world.records},
+        "title": about.title,
+        "threshold": about.threshold,
+        "agents": any_one.config.seeds,
+        "steps": any_one.limit,
+        "reachable": world.reachable if any_one.config.env.spec.states else None,
+        "comparisons": comparisons,
+        "setups": {name: setup_numbers(world, name, comparisons) for name in world.records},
     }
 
 
-def setup_numbers(world: World, name: str) -> Data:
-    record = world.records[name]
-    sooner = world.sooner if WORLDS[world.name].has_treasure else lambda *_: None
-    solved = record.score > SOLVED
-    exact = record.setup.exact.name
-    return {
-        "intrinsic": record.setup.intrinsic,
-        "action": record.setup.action,
-        "found": int(record.found.sum()),
-        "solved": int(solved.sum()),
-        "found_share": statistics.to_data(statistics.share(record.found)),
-        "solved_share": statistics.to_data(statistics.share(solved)),
-        "median_steps": record.median_steps,
-        "states": statistics.to_data(statistics.mean(record.states[:, -1].astype(float))),
-        "sooner": statistics.to_data(sooner(name, BASE)),
-        "exact": exact,
-        "sooner_than_exact": statistics.to_data(sooner(name, exact)) if name != exact else None,
-        "more_states": statistics.to_data(world.more_states(name, BASE)),
+def setup_numbers(world: World, name: str, comparisons: Mapping[str, int]) -> Data:
+    record, about = world.records[name], WORLDS[world.name]
+    setup, count = record.setup, comparisons[part_of(record.setup)]
+    other = world.records.get(setup.base.name) if setup.base != setup else None
+    found: Data = {
+        "intrinsic": setup.intrinsic,
+        "action": setup.action,
+        "part": part_of(setup),
+        "states": to_data(statistics.mean(record.states[:, -1].astype(float))),
         "kl": float(record.kl.mean()) if len(record.kl) else None,
         "coef": float(record.coef[-1]) if len(record.coef) else None,
         "course": _course(record) if len(record.coef) else None,
         "seconds": record.seconds,
+        "faster": None,
+        "more_states": None,
+    }
+    if about.threshold is None:
+        more = world.more_states(name, setup.base.name, count) if other else None
+        return found | {"more_states": to_data(more)}
+    greedy = record.greedy[np.isfinite(record.greedy)]
+    return found | {
+        "solved": int(record.solved.sum()),
+        "solved_share": to_data(statistics.share(record.solved)),
+        "time": to_data(statistics.bootstrap_mean(record.time.astype(float))),
+        "median": to_data(solving.median(record.solved_at, record.limit)),
+        "faster": to_data(statistics.paired_ratio(other.time, record.time, comparisons=count)) if other else None,
+        "found": int(record.found.sum()),
+        "first": to_data(statistics.bootstrap_mean(record.found_steps.astype(float))),
+        "sooner": to_data(world.sooner(name, setup.base.name)) if other else None,
+        "area": to_data(statistics.mean(record.area.astype(float))),
+        "greedy": int((greedy >= about.threshold).sum()) if len(greedy) else None,
+        "curve": [float((record.solved & (record.solved_at <= steps)).mean()) for steps in record.steps],
+        "steps": record.steps.tolist(),
     }
 
 
@@ -94,17 +110,6 @@ def _course(record: BonusRecord) -> Data:
         "steps": [int(record.steps[place]) for place in places],
         "coef": [float(record.coef[place]) for place in places],
         "kl": [float(record.kl[place]) for place in places],
-    }
-
-
-def matrix_numbers(world: World) -> Data:
-    """Every next-state bonus with every action bonus, in one world."""
-    setups = [one for one in map(Setup.of, world.records) if one.action in ACTIONS]
-    combined = {one.intrinsic for one in setups if one.action != NONE}
-    return {
-        "world": world.name,
-        "intrinsics": [one for one in INTRINSICS if one in combined],
-        "actions": [one for one in ACTIONS if any(setup.action == one for setup in setups)],
     }
 
 
@@ -127,9 +132,9 @@ def comparison_numbers(compared: Comparison, record: BonusRecord, bonus: str, ki
     judged = [one for one in ratios if one["share"] >= LEAST_SHARE]
     return {
         "setup": record.setup.name,
-        "steps": (compared.updates * record.config.agent.steps_per_update).tolist(),
-        "rank": [statistics.to_data(one) for one in ranks],
-        "within": [statistics.to_data(one) for one in within],
+        "steps": record.config.agent.steps_at(compared.updates).tolist(),
+        "rank": [to_data(one) for one in ranks],
+        "within": [to_data(one) for one in within],
         "lowest": statistics.number(float(np.nanmin(compared.rank[:, -1], initial=np.inf))),
         "calibrated": bonus in CALIBRATED,
         "ratio": ratios,
@@ -152,7 +157,7 @@ def bin_ratios(compared: Comparison) -> list[Data]:
         if len(known):
             ratio = statistics.mean(known).map(lambda part: 2.0**part)
             share = float(number.sum() / total)
-            found.append({"visits": 2**place, "share": share, "ratio": statistics.to_data(ratio)})
+            found.append({"visits": 2**place, "share": share, "ratio": to_data(ratio)})
     return found
 
 
@@ -171,14 +176,14 @@ def category(bonus: Data) -> str:
     return COUNTS if bonus["counts"] else ORDERS if bonus["orders"] else NEITHER
 
 
-def gain(setup: Data, has_treasure: bool) -> str:
-    """Whether a setup is better than RND: ``above``, ``below``, ``around`` (not significant) or ``unknown``."""
-    return side(setup["sooner"], 1) if has_treasure else side(setup["more_states"], 0)
+def gain(setup: Data) -> str:
+    """Whether a setup is better than its base: ``above``, ``below``, ``around`` (not significant) or ``unknown``."""
+    return side(setup["faster"], 1) if setup["faster"] else side(setup["more_states"], 0)
 
 
 def verdict(ours: Data) -> Data:
     """What the numbers support, by world: lists of names for sentences that the page and the terminal make."""
-    found: Data = {"counting": {}, "next_state": {}, "actions": {}}
+    found: Data = {"counting": {}, **{part: {} for part in PARTS}}
     for world, kinds in ours["counting"].items():
         found["counting"][world] = {
             kind: {
@@ -188,23 +193,16 @@ def verdict(ours: Data) -> Data:
             for kind, bonuses in kinds.items()
         }
     for world, about in ours["worth"].items():
-        if BASE not in about["setups"]:
-            continue
-        for part, belongs in (("next_state", is_next_state), ("actions", is_action)):
+        for part in PARTS:
             sides: dict[str, list[str]] = {"above": [], "around": [], "below": [], "unknown": []}
             for name, one in about["setups"].items():
-                if belongs(one) and name != BASE:
-                    sides[gain(one, about["has_treasure"])].append(name)
+                if one["part"] == part and is_compared(one):
+                    sides[gain(one)].append(name)
             if any(sides.values()):
                 found[part][world] = sides
     return found
 
 
-def is_next_state(setup: Data) -> bool:
-    """Whether a setup of the summary is one of a next-state bonus alone."""
-    return bool(setup["action"] == NONE)
-
-
-def is_action(setup: Data) -> bool:
-    """Whether a setup of the summary chooses actions in some way on top of RND."""
-    return bool(setup["intrinsic"] == BASE and setup["action"] != NONE)
+def is_compared(setup: Data) -> bool:
+    """Whether a setup of the summary has been compared with its base."""
+    return setup["faster"] is not None or setup["more_states"] is not None

@@ -7,21 +7,32 @@ from typing import Any
 from matplotlib import style
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
+from action_balance.config.methods import NONE
 from action_balance.files import Data
 from action_balance.plots import drawing
-from action_balance.plots.drawing import COLOURS, INK, MUTED, PAPER, RULE, STYLED, THOUSANDS
-from action_balance.studies.bonuses.analysis import FACTOR, RANK, SHOWN, is_action, is_next_state
+from action_balance.plots.drawing import COLOURS, INK, MUTED, PAPER, PERCENT, RULE, STYLED, THOUSANDS
+from action_balance.studies.bonuses.analysis import (
+    ACTIONS,
+    COEFS,
+    FACTOR,
+    NEXT_STATE,
+    PARTS,
+    RANK,
+    SHOWN,
+    is_compared,
+)
 from action_balance.studies.bonuses.records import PAIRS, STATES
-from action_balance.studies.bonuses.settings import BASE, LABELS, RANDOM, WORLDS, Setup
+from action_balance.studies.bonuses.settings import LABELS, RANDOM, WORLDS, Setup
 from action_balance.web.format import ends
 
-#: Colours of the bonuses that are compared with counts, by the method whose colour they have.
+#: Colours of the bonuses, by the method whose colour they have.
 PALETTE = {
-    **{"rnd": "rnd", "count": "count", "hash": "action-balance", "coin-flip": "action-balance-rnd-channel"},
-    **{"elliptical": "elliptical", "icm": "ppo", "distillation": "action-balance-rnd"},
+    **{NONE: "ppo", "rnd": "rnd", "count": "count", "hash": "hash", "coin-flip": "action-balance-rnd-channel"},
+    **{"elliptical": "action-balance", "icm": "action-balance-elliptical", "ngu": "entropy", "e3b": "epsilon-greedy"},
+    **{"distillation": "action-balance-rnd", "ucb": "action-balance-hash", "epsilon-greedy": "epsilon-greedy"},
+    RANDOM: "random",
 }
 
 #: Better and worse than what is compared with, and neither.
@@ -41,17 +52,24 @@ def draw_all(ours: Data) -> dict[str, Figure]:
     found: dict[str, Figure] = {}
     if ours["counting"]:
         found |= {"ranks": ranks(ours["counting"]), "ratios": ratios(ours["counting"])}
-    for part, belongs in (("next_state", is_next_state), ("actions", is_action)):
-        shown = {
-            world: {name: one for name, one in about["setups"].items() if belongs(one) and name not in (BASE, RANDOM)}
+    for part in PARTS:
+        own = {
+            world: {name: one for name, one in about["setups"].items() if one["part"] == part}
             for world, about in ours["worth"].items()
         }
-        shown = {world: setups for world, setups in shown.items() if any(map(_known, setups.values()))}
-        if shown:
-            found[part] = forest(shown, ours["worth"], part)
-    if ours["matrix"] and len(ours["matrix"]["intrinsics"]) > 1:
-        found["matrix"] = matrix(ours["matrix"], ours["worth"])
+        compared = {
+            world: {name: one for name, one in setups.items() if is_compared(one)} for world, setups in own.items()
+        }
+        if any(compared.values()):
+            found[part] = forest({world: one for world, one in compared.items() if one}, ours["worth"], part)
+        if part == NEXT_STATE and (shown := {world: one for world, one in own.items() if _is_solved(one)}):
+            found["curves"] = curves(shown, ours["worth"])
     return found
+
+
+def _is_solved(setups: Data) -> bool:
+    """Whether an agent with any of the setups has solved the world."""
+    return any(one.get("solved") for one in setups.values())
 
 
 def _colour(bonus: str) -> str:
@@ -134,32 +152,56 @@ def _end_labels(axes: Axes, labels: Sequence[tuple[float, str, str]]) -> None:
     drawing.end_labels(twin, labels, gap=0.1)
 
 
-def _known(setup: Data) -> bool:
-    return setup["sooner"] is not None or setup["more_states"] is not None
+@style.context(STYLED)
+def curves(shown: Data, worth: Data) -> Figure:
+    """Share of the agents that have solved a world by each step, a panel for every world."""
+    figure, panels = _grid("Share of the agents that have solved the world", len(shown), min(3, len(shown)))
+    for axes, (world, setups) in zip(panels, shown.items(), strict=True):
+        labels = []
+        for one in setups.values():
+            key = RANDOM if one["action"] == RANDOM else one["intrinsic"]
+            if not one["solved"]:
+                continue
+            axes.plot([0, *one["steps"]], [0, *one["curve"]], color=_colour(key), linewidth=1.6, drawstyle="steps-post")
+            labels.append((one["curve"][-1], PALETTE[key], "PPO" if key == NONE else LABELS[key]))
+        axes.set_title(worth[world]["title"], loc="left", fontsize=9)
+        axes.set(xlabel="environment steps of an agent", ylim=(-0.02, 1.03), xlim=(0, worth[world]["steps"]))
+        axes.xaxis.set_major_locator(MaxNLocator(4))
+        axes.xaxis.set_major_formatter(THOUSANDS)
+        axes.yaxis.set_major_formatter(PERCENT)
+        drawing.end_labels(axes, labels, gap=0.085)
+    return figure
+
+
+#: Titles of the comparisons.
+TITLES = {
+    NEXT_STATE: "Next-state bonuses: how many times as fast as RND",
+    ACTIONS: "Action bonuses: how many times as fast as the next-state bonus alone",
+    COEFS: "Coefficients: how many times as fast as the next-state bonus alone",
+}
 
 
 @style.context(STYLED)
 def forest(shown: Data, worth: Data, part: str) -> Figure:
-    """Speed-up of every setup over RND until the treasure is found, a panel for every world."""
+    """How many times as fast each setup solves a world as its base, a panel for every world."""
     # Every panel has the same rows, so that only the first of a line needs their names.
     rows = sorted({name for setups in shown.values() for name in setups}, key=lambda name: Setup.of(name).order)
     columns = len(shown) if len(shown) < 4 else -(-len(shown) // 2)
     size = (max(8, 2.5 * columns + 1.5), (0.25 * len(rows) + 1.1) * -(-len(shown) // columns) + 0.5)
-    what = "Next-state bonuses" if part == "next_state" else "Action bonuses on top of RND"
-    figure, panels = drawing.new_panels(f"{what}: speed-up over RND alone", len(shown), size, columns)
+    figure, panels = drawing.new_panels(TITLES[part], len(shown), size, columns)
     for number, (axes, (world, setups)) in enumerate(zip(panels, shown.items(), strict=True)):
-        treasure = worth[world]["has_treasure"]
-        neutral = 1.0 if treasure else 0.0
+        is_timed = worth[world]["threshold"] is not None
+        neutral = 1.0 if is_timed else 0.0
         axes.axvline(neutral, color=MUTED, linewidth=1)
         for place, name in enumerate(rows):
-            one = setups.get(name, {"sooner": None, "more_states": None})
-            value, low, high = ends(one["sooner"] if treasure else one["more_states"])
+            one = setups.get(name, {"faster": None, "more_states": None})
+            value, low, high = ends(one["faster"] if is_timed else one["more_states"])
             colour = BETTER if low > neutral else WORSE if high < neutral else NEITHER
             interval(axes, place, (value, low, high), colour)
         interval_rows(axes, len(rows), [_row(name, part) for name in rows] if number % columns == 0 else [])
         axes.set_title(worth[world]["title"], loc="left", fontsize=9)
-        axes.set_xlabel("speed-up" if treasure else "more states")
-        if treasure:
+        axes.set_xlabel("times as fast" if is_timed else "more states")
+        if is_timed:
             axes.set_xscale("log")
             low, high = axes.get_xlim()
             low, high = min(low, 0.75), max(high, 1.35)
@@ -192,37 +234,4 @@ def interval_rows(axes: Axes, count: int, labels: Sequence[str]) -> None:
 
 def _row(name: str, part: str) -> str:
     setup = Setup.of(name)
-    return setup.label if part == "next_state" else LABELS[setup.action]
-
-
-@style.context(STYLED)
-def matrix(about: Data, worth: Data) -> Figure:
-    """Every next-state bonus with every action bonus: found, solved, and speed-up over RND alone."""
-    numbers = worth[about["world"]]
-    rows, columns = about["intrinsics"], about["actions"]
-    figure = Figure(figsize=(max(8, 1.35 * len(columns) + 1.6), 0.62 * len(rows) + 1.4), layout="constrained")
-    title = WORLDS[about["world"]].title.capitalize()
-    figure.suptitle(f"{title}: speed-up over RND alone, found / solved of {numbers['agents']}", x=0.01, ha="left")
-    axes = figure.add_subplot()
-    for row, intrinsic in enumerate(rows):
-        for column, action in enumerate(columns):
-            one = numbers["setups"].get(Setup(intrinsic, action).name)
-            if one is None:
-                continue
-            value = ends(one["sooner"])[0]
-            strength = 0.0 if math.isnan(value) else min(abs(math.log2(value)) / 2, 1)
-            colour = BETTER if value > 1 else WORSE
-            place: dict[str, Any] = {"width": 0.96, "height": 0.92, "linewidth": 0}
-            axes.add_patch(Rectangle((column - 0.48, row - 0.46), facecolor=RULE, alpha=0.4, **place))
-            axes.add_patch(Rectangle((column - 0.48, row - 0.46), facecolor=colour, alpha=0.55 * strength, **place))
-            known = "" if math.isnan(value) else f"{value:.2f}"
-            axes.text(column, row - 0.13, known, ha="center", va="center", fontsize=10, weight="bold")
-            axes.text(column, row + 0.24, f"{one['found']} / {one['solved']}", ha="center", va="center", fontsize=8)
-    axes.set(xlim=(-0.5, len(columns) - 0.5), ylim=(len(rows) - 0.5, -0.5))
-    axes.set_xticks(range(len(columns)), [LABELS[action] for action in columns])
-    axes.set_yticks(range(len(rows)), [LABELS[intrinsic] for intrinsic in rows])
-    axes.set(xlabel="action bonus", ylabel="next-state bonus")
-    axes.tick_params(length=0, labelcolor=INK)
-    axes.grid(visible=False)
-    axes.spines[:].set_visible(False)
-    return figure
+    return LABELS[setup.action] if part == COEFS else setup.label

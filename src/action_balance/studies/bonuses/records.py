@@ -5,20 +5,21 @@ Axes: R agents, P points of the curves, M moments at which the bonus is compared
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import jax
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float, Int
 
 from action_balance.config.train import TrainConfig
 from action_balance.engines.callbacks import Callback, Update
+from action_balance.engines.device.evaluate import evaluate
 from action_balance.errors import UserError
-from action_balance.runs import RunFolder, learning_curve
-from action_balance.studies import counting
-from action_balance.studies.bonuses.settings import Condition, Setup
+from action_balance.runs import RunFolder
+from action_balance.studies import counting, solving
+from action_balance.studies.bonuses.settings import WORLDS, Condition, Setup
 from action_balance.studies.records import (
     Arrays,
     metric_columns,
@@ -33,6 +34,9 @@ STATES, PAIRS = "states", "pairs"
 
 #: Points of the curves of a record.
 POINTS = 30
+
+#: What a record has of the greedy policy, and of how many episodes.
+GREEDY, EPISODES = "greedy", 10
 
 #: Moments at which bonuses are compared with counts; each has twice the updates of the one before.
 MOMENTS = 6
@@ -63,7 +67,10 @@ class Comparison:
 class BonusRecord(SeekerRecord):
     """The agents with one setup in one world."""
 
-    score: Float[np.ndarray, " R"]  # mean return over the last tenth of the updates; 0 where no episode ended
+    solved_at: Int[np.ndarray, " R"]  # environment steps; -1 where an agent has not solved the world
+    area: Float[np.ndarray, " R"]  # under the learning curve
+    returns: Float[np.ndarray, "R P"]  # mean return of the episodes that ended last
+    greedy: Float[np.ndarray, " R"]  # mean return of the greedy policy in the end; nan where there is none
     kl: Float[np.ndarray, " K"]  # KL(beta || pi), mean over agents; empty without an action bonus, or P values
     coef: Float[np.ndarray, " C"]  # c of Eq. 5, mean over agents; empty where it is constant, or P values
     seconds: float  # duration of all updates but the first, which is compiled
@@ -71,6 +78,17 @@ class BonusRecord(SeekerRecord):
     @property
     def world(self) -> str:
         return Condition.of(self.name).world
+
+    @property
+    def solved(self) -> Bool[np.ndarray, " R"]:
+        """Whether each agent has solved its world."""
+        solved: np.ndarray = self.solved_at >= 0
+        return solved
+
+    @property
+    def time(self) -> Int[np.ndarray, " R"]:
+        """Environment steps until each agent has solved its world; all steps where it has not."""
+        return solving.restricted(self.solved_at, self.limit)
 
     @property
     def setup(self) -> Setup:
@@ -86,41 +104,51 @@ class BonusRecord(SeekerRecord):
 
     @classmethod
     def extract(cls, path: Path, config: TrainConfig) -> Arrays:
-        """The curves of a finished run; what was compared meanwhile is in its record already."""
-        for kind, values in read_record(path).items():
+        """The curves of a finished run; what was measured meanwhile is in its record already."""
+        measured = read_record(path)
+        for kind, values in measured.items():
             if kind.endswith("_updates") and not np.array_equal(values, moments(config.agent.updates)):
                 raise UserError(f"{path} has lost part of its record: delete that folder to train the run again")
-        names = ("episode_return", "states", "first_reward", "kl_beta_pi", "action_coef")
-        columns = metric_columns(path, config, names)
-        returns, states, first_reward, *curves = (
-            np.ascontiguousarray(columns[name], np.float32 if name not in names[1:3] else np.int32) for name in names
-        )
-        chosen = points(config.agent.updates) - 1
+        names = ("episodes", "episode_return", "states", "first_reward", "kl_beta_pi", "action_coef")
+        episodes, returns, states, first_reward, *curves = metric_columns(path, config, names).values()
+        chosen, steps = points(config.agent.updates) - 1, config.agent.steps_at(np.arange(1, config.agent.updates + 1))
         kl, coef = (
-            np.empty(0, np.float32) if np.isnan(curve).all() else np.take(curve, chosen, axis=1).mean(axis=0)
-            for curve in curves
+            np.empty(0) if np.isnan(curve).all() else np.take(curve, chosen, axis=1).mean(axis=0) for curve in curves
         )
+        threshold = WORLDS[Condition.of(path.name).world].threshold
         return {
-            "first_reward": first_reward[:, -1],
-            "score": np.nan_to_num(learning_curve.final_mean(returns)).astype(np.float32),
-            "steps": ((chosen + 1) * config.agent.steps_per_update).astype(np.int32),
-            "states": np.take(states, chosen, axis=1),
-            "kl": kl,
-            "coef": coef,
+            "first_reward": first_reward[:, -1].astype(np.int32),
+            "solved_at": solving.solved_at(episodes, returns, steps, np.inf if threshold is None else threshold),
+            "area": solving.area(episodes, returns).astype(np.float32),
+            "returns": np.take(solving.newest(episodes, returns), chosen, axis=1).astype(np.float32),
+            "greedy": measured.get(GREEDY, np.full(config.seeds, np.nan, np.float32)),
+            "steps": steps[chosen].astype(np.int32),
+            "states": np.nan_to_num(np.take(states, chosen, axis=1)).astype(np.int32),
+            "kl": kl.astype(np.float32),
+            "coef": coef.astype(np.float32),
             "seconds": typical_seconds(path, config),
         }
 
 
-def comparing(path: Path, config: TrainConfig) -> Sequence[Callback]:
-    """What compares the bonus of a run with true counts, if it is to be compared."""
+def measuring(path: Path, config: TrainConfig) -> Sequence[Callback]:
+    """What measures a run: its greedy policy in the end, and its bonus beside true counts, if it is to be compared."""
     condition = Condition.of(path.name)
+    players = [] if config.agent.uniform else [partial(_play, path, config)]
     if condition.counts_states:
         name = condition.setup.intrinsic
         kind = PAIRS if name in counting.OF_TRANSITIONS else STATES
-        return [_Comparer(path, config, kind, name, counting.state_bonuses(config))]
+        return [*players, _Comparer(path, config, kind, name, counting.state_bonuses(config))]
     if condition.counts_pairs:
-        return [_Comparer(path, config, PAIRS, condition.setup.action, counting.pair_bonuses(config))]
-    return ()
+        return [*players, _Comparer(path, config, PAIRS, condition.setup.action, counting.pair_bonuses(config))]
+    return players
+
+
+def _play(path: Path, config: TrainConfig, now: Update) -> None:
+    """Play episodes with the greedy policy of every agent after the last update, and record their returns."""
+    if now.update == config.agent.updates:
+        states = jax.device_put(now.state(), jax.devices()[0])
+        found = evaluate(config, states, EPISODES, seed=0)["greedy"].returns.mean(axis=1)
+        write_record(RunFolder(path, {}, {}), {**read_record(path), GREEDY: found.astype(np.float32)})
 
 
 class _Comparer:
@@ -141,7 +169,7 @@ class _Comparer:
         states = jax.device_put(now.state(), jax.devices()[0])
         bonuses = np.asarray(self._bonuses(states, self._keys))
         counts = np.asarray(states.visits if self._kind == PAIRS else states.state_visits)
-        arrays, place = read_record(self._path) or self._empty(), self._due.index(now.update)
+        arrays, place = self._empty() | read_record(self._path), self._due.index(now.update)
         arrays[f"{self._kind}_updates"][place] = now.update
         for agent, one in enumerate(zip(bonuses, counts, strict=True)):
             found = counting.compare_agent(*one, self._known, self._name)

@@ -2,14 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
 from rich.console import Console
 
 from action_balance.config.train import TrainConfig
 from action_balance.files import Data
 from action_balance.studies import statistics
 from action_balance.studies.bonuses import KIND, analysis, figures, findings, page
-from action_balance.studies.bonuses.records import BonusRecord, comparing
-from action_balance.studies.bonuses.settings import BASE, EXACT, WORLDS, BonusesSettings, Condition
+from action_balance.studies.bonuses.records import BonusRecord, measuring
+from action_balance.studies.bonuses.settings import WORLDS, BonusesSettings, Condition
 from action_balance.studies.records import made_by
 from action_balance.studies.runner import Findings, Study, fields_of
 from action_balance.studies.settings_text import plain
@@ -46,37 +47,35 @@ def _analyse(
     )
 
 
-AGENT_COLUMNS = ("world", "setup", "agent", "first_reward", "return", "states")
+AGENT_COLUMNS = ("world", "setup", "agent", "solved_at", "first_reward", "area", "greedy_return", "states")
 
 
 def _agent_rows(records: Sequence[BonusRecord]) -> Iterator[Sequence[object]]:
     for one in records:
-        agents = zip(one.first_reward.tolist(), one.score.tolist(), one.states[:, -1].tolist(), strict=True)
-        for agent, (first, score, states) in enumerate(agents):
-            yield one.world, one.setup.name, agent, first if first >= 0 else "", round(score, 6), states
+        area, greedy = (values.astype(float).round(6) for values in (one.area, one.greedy))
+        columns = one.solved_at, one.first_reward, area, greedy, one.states[:, -1]
+        for agent, (solved, first, *means, states) in enumerate(zip(*(c.tolist() for c in columns), strict=True)):
+            times = ("" if steps < 0 else steps for steps in (solved, first))
+            yield one.world, one.setup.name, agent, *times, *("" if np.isnan(mean) else mean for mean in means), states
 
+
+#: Estimates of a setup, each with both ends of its interval; None where a world has no such number.
+ESTIMATES = ("time", "median", "faster", "solved_share", "first", "sooner", "area", "states", "more_states")
 
 WORTH_COLUMNS = (
-    *("world", "setup", "found", "solved", "agents", "sooner", "sooner_low", "sooner_high"),
-    *("exact", "sooner_than_exact", "than_exact_low", "than_exact_high"),
-    *("states", "states_low", "states_high", "kl", "coef"),
+    *("world", "setup", "agents", "steps", "solved", "greedy_solved", "found"),
+    *(column for name in ESTIMATES for column in (name, f"{name}_low", f"{name}_high")),
+    *("kl", "coef"),
 )
 
 
 def _worth_rows(ours: Data) -> Iterator[Sequence[object]]:
     for world, about in ours["worth"].items():
         for name, one in about["setups"].items():
-            sooner, than_exact, states = (fields_of(one[key]) for key in ("sooner", "sooner_than_exact", "states"))
-            ends = (*sooner, one["exact"], *than_exact, *states)
-            yield (
-                world,
-                name,
-                one["found"],
-                one["solved"],
-                about["agents"],
-                *ends,
-                *(round(as_float(one[key]), 6) for key in ("kl", "coef")),
-            )
+            counts = (one.get(key, "") for key in ("solved", "greedy", "found"))
+            estimates = (part for key in ESTIMATES for part in fields_of(one.get(key)))
+            course = (round(as_float(one[key]), 6) for key in ("kl", "coef"))
+            yield world, name, about["agents"], about["steps"], *counts, *estimates, *course
 
 
 COUNTING_COLUMNS = (
@@ -102,10 +101,6 @@ def _counting_rows(ours: Data) -> Iterator[Sequence[object]]:
                     yield world, kind, name, steps, *fields_of(one["rank"][place]), within, one["orders"], one["counts"]
 
 
-def _chosen(one: Data) -> str:
-    return f" ({one['name']} is the best of {one['of']})" if one["of"] > 1 else ""
-
-
 def _conclude(summary: Data, console: Console) -> None:
     say(console, *conclusions(summary["ours"]))
 
@@ -123,24 +118,30 @@ def conclusions(ours: Data) -> Iterator[str]:
             yield f"in no world accurate, or correctly ranked for both states and pairs: {names}"
         if counters["nobody"]:
             yield f"no bonus counts accurately without enumerating states in {listed(counters['nobody'])}"
-    best = findings.highlights(ours)
-    if (one := best["next_state"]) is not None:
-        about = ours["worth"][one["world"]]
-        setups = {name: about["setups"][name] for name in (one["name"], BASE, EXACT) if name in about["setups"]}
-        solved = ", ".join(f"{name} {setup['found']} and {setup['solved']}" for name, setup in setups.items())
-        solved += _chosen(one)
-        yield f"{one['world']}, agents (of {about['agents']}) that find the treasure and that solve the world: {solved}"
-    if (one := best["action"]) is not None:
-        sooner = f"{statistics.describe(one['sooner'])} times as fast as {BASE}"
-        if one["sooner_than_exact"]:
-            sooner += f", and {statistics.describe(one['sooner_than_exact'])} times as fast as {one['exact']}"
-        yield f"{one['world']}: {one['name']} is {sooner}{_chosen(one)}"
+    overview = findings.overview(ours)
+    for world, setups in overview["worlds"].items():
+        solved = ", ".join(f"{name} {one['solved']}" for name, one in setups.items())
+        yield f"{world}, agents of {ours['worth'][world]['agents']} that solve it: {solved}"
     for part, rows in findings.effects(ours).items():
-        better = {name: row["above"] for name, row in rows.items() if row["above"]}
-        what = "next-state bonuses" if part == "next_state" else "action bonuses"
-        if rows:
-            text = "; ".join(f"{name} in {listed(worlds)}" for name, worlds in better.items())
-            yield f"{what} that are significantly better than {BASE}: {text or 'none'}"
+        for side, word in (("above", "faster"), ("below", "slower")):
+            found = {name: row[side] for name, row in rows.items() if row[side]}
+            text = "; ".join(f"{name} in {listed(_with_ratios(ours, name, worlds))}" for name, worlds in found.items())
+            if rows:
+                yield f"{WHAT[part]}, significantly {word}: {text or 'none'}"
+
+
+#: What the parts of the study compare.
+WHAT = {
+    analysis.NEXT_STATE: "next-state bonuses compared with RND",
+    analysis.ACTIONS: "action bonuses compared with the next-state bonus alone",
+    analysis.COEFS: "coefficients compared with the next-state bonus alone",
+}
+
+
+def _with_ratios(ours: Data, name: str, worlds: Sequence[str]) -> list[str]:
+    """Worlds with how many times as fast a setup is there."""
+    found = ((world, ours["worth"][world]["setups"][name]["faster"]) for world in worlds)
+    return [world if ratio is None else f"{world} ({statistics.describe(ratio)})" for world, ratio in found]
 
 
 STUDY = Study(
@@ -151,5 +152,5 @@ STUDY = Study(
     page=page.result_page,
     conclude=_conclude,
     compact=True,
-    measure=comparing,
+    measure=measuring,
 )

@@ -2,14 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from action_balance.config.agent import AgentConfig, BonusConfig
 from action_balance.config.env import EnvConfig
-from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NONE
+from action_balance.config.methods import ACTION_BONUSES, AUTO, INTRINSIC_BONUSES, NONE
+from action_balance.config.presets import preset_config
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
+from action_balance.config.tuned import Values, tuned
 from action_balance.studies.checks import check_count, check_names, check_seeds
+
+#: Agents of each kind in the full study.
+AGENTS = 32
 
 #: How large the study is.
 ScaleName = Literal["small", "full"]
@@ -20,9 +25,8 @@ DISTRACTORS = 16
 #: The next-state bonus that all others are compared with, and the one that enumerates states.
 BASE, EXACT = "rnd", "count"
 
-#: How actions are chosen without a bonus, as baselines: names of methods.
-BASELINES = ("epsilon-greedy", "entropy")
-RANDOM = "random"
+#: How actions are chosen without an action bonus: names of methods.
+EPSILON_GREEDY, RANDOM = "epsilon-greedy", "random"
 
 #: Next-state bonuses and action bonuses in the order of tables.
 INTRINSICS = (NONE, *INTRINSIC_BONUSES)
@@ -31,27 +35,19 @@ ACTIONS = (NONE, *ACTION_BONUSES)
 #: What tables and figures call bonuses and baselines.
 LABELS = {
     **{NONE: "none", "rnd": "RND", "count": "exact counts", "hash": "hash counts", "coin-flip": "coin flips"},
-    **{
-        "elliptical": "elliptical counts",
-        "icm": "ICM",
-        "ngu": "NGU",
-        "e3b": "E3B",
-        "distillation": "distillation",
-        "ucb": "UCB1",
-    },
-    **{"epsilon-greedy": "epsilon-greedy", "entropy": "entropy", RANDOM: "random"},
-    **{"count-3": "exact counts at c = 3", "hash-3": "hash counts at c = 3"},
+    **{"elliptical": "elliptical counts", "icm": "ICM", "ngu": "NGU", "e3b": "E3B"},
+    **{"distillation": "distillation", "ucb": "UCB1", EPSILON_GREEDY: "epsilon-greedy", RANDOM: "random"},
+    **{"hash-auto": "hash counts, adaptive c", "hash-1": "hash counts, c = 1", "hash-3": "hash counts, c = 3"},
+    "hash-to-0": "hash counts, c from 3 to 0",
 }
 
-#: c of Eq. 5 and the normalisation of each action bonus: the paper's for its own, and otherwise a c that is adapted so
-#: that KL(beta || pi) stays near its target. UCB1 is raw: normalised, it is the bonus of its counter.
-ADAPTIVE = BonusConfig(action_coef="auto")
-COEFFICIENTS: dict[str, BonusConfig] = {
-    "distillation": BonusConfig(action_coef=1.0),
-    "ucb": BonusConfig(action_coef="auto", normalize="raw"),
+#: Coefficients c of Eq. 5 that are compared with each other, all else as it was tuned: the bonus, and its c by name.
+COEFFICIENTS: dict[str, tuple[str, BonusConfig]] = {
+    "hash-auto": ("hash", BonusConfig(action_coef=AUTO)),
+    "hash-1": ("hash", BonusConfig(action_coef=1.0)),
+    "hash-3": ("hash", BonusConfig(action_coef=3.0)),
+    "hash-to-0": ("hash", BonusConfig(action_coef=3.0, action_coef_end=0.0)),
 }
-#: Action bonuses with a constant c in place of the adaptive one, where that begins: the bonus and its c by name.
-CONSTANT = {"count-3": ("count", 3.0), "hash-3": ("hash", 3.0)}
 
 #: Next-state bonuses that are compared with true counts. Those of ``ngu`` and ``e3b`` depend on the episode, and are no
 #: estimates of how often a state was reached.
@@ -66,55 +62,72 @@ class StudyWorld:
 
     title: str
     env: EnvConfig
-    steps: int = 120_000  # environment steps of each agent in the full study
+    steps: int = 120_000  # environment steps of each agent in the full study, those of the warm-up included
     envs: int = 8  # environments of each agent
-    has_treasure: bool = True  # whether there is a reward
+    threshold: float | None = 0.5  # the mean return over 100 episodes that solves it; None where there is no reward
     short: str = ""  # its title in narrow places (default: the title)
+    agents: int = AGENTS  # of each kind in the full study
 
     @property
     def brief(self) -> str:
         return self.short or self.title
+
+    @property
+    def preset(self) -> str:
+        """The preset of its agents; a kind of world that was tuned, or the one that its library has by default."""
+        return self.env.preset_of(self.env.name)
 
 
 #: The worlds by name.
 WORLDS = {
     "deep-sea-10": StudyWorld("deep sea 10", env_config("deep-sea", size=10)),
     "deep-sea-14": StudyWorld("deep sea 14", env_config("deep-sea", size=14)),
-    "deep-sea-20": StudyWorld("deep sea 20", env_config("deep-sea", size=20), steps=240_000),
     "deep-sea-10-distractors": StudyWorld(
         "deep sea 10 with distractors", env_config("deep-sea", size=10, distractors=DISTRACTORS), short="distractors"
     ),
+    "lock-6": StudyWorld("combination lock with 18 actions", env_config("lock"), short="lock"),
     "corridor-25": StudyWorld("corridor 25", env_config("corridor", size=25), short="corridor"),
     "goal-40": StudyWorld("goal 40 x 40", env_config("goal"), steps=40_000, envs=1, short="goal"),
-    "open-40": StudyWorld("open grid 40 x 40", env_config("open"), has_treasure=False, short="open grid"),
+    "open-40": StudyWorld("open grid 40 x 40", env_config("open"), steps=40_000, threshold=None, short="open grid"),
+    "mountain-car": StudyWorld(
+        "MountainCar", env_config("gymnax:MountainCar-v0"), steps=131_072, threshold=-130.0, short="MountainCar"
+    ),
+    "deep-sea-20": StudyWorld("deep sea 20", env_config("deep-sea", size=20), steps=240_000),
+    "doorkey-6": StudyWorld(
+        "DoorKey 6 x 6",
+        env_config("xminigrid:MiniGrid-DoorKey-6x6", show_carried=True),
+        steps=262_144,
+        envs=32,
+        threshold=0.8,
+        short="DoorKey",
+    ),
+    "deep-sea-30": StudyWorld("deep sea 30", env_config("deep-sea", size=30), steps=300_000),
 }
 
-#: The worlds in which bonuses are compared with true counts, and the world of the matrix.
-COUNTED = ("deep-sea-10", "corridor-25", "deep-sea-10-distractors")
-MATRIX_WORLD = "deep-sea-10"
+#: The kinds of worlds that were tuned: presets.
+KINDS = ("chains", "rooms")
 
-#: The studies: does it count, what is it worth, and every next-state bonus with every action bonus.
-COUNTING, WORTH, MATRIX = STUDIES = ("counting", "worth", "matrix")
+#: The worlds in which bonuses are compared with true counts, action bonuses with each other, and coefficients.
+COUNTED = ("deep-sea-10", "corridor-25", "deep-sea-10-distractors")
+BALANCED = ("deep-sea-10", "lock-6", "deep-sea-14", "corridor-25", "deep-sea-10-distractors", "deep-sea-20")
+COMPARED = ("deep-sea-10", "lock-6")
+
+#: The studies: does it count, next-state bonuses, action bonuses on RND, and coefficients.
+COUNTING, NEXT_STATE, ACTION, COEFFICIENT = STUDIES = ("counting", "next-state", "action", "coefficient")
 
 
 @dataclass(frozen=True)
 class Scale:
     """What the study trains by default."""
 
-    seeds: int
+    seeds: int | None  # None for those of each world
     steps: int | None  # environment steps of each agent; None for those of each world
     worlds: tuple[str, ...]
-    balanced: tuple[str, ...]  # the worlds in which action bonuses are compared
-    matrix: tuple[str, ...]  # next-state bonuses of the matrix
-    constant: tuple[str, ...] = ()  # the worlds in which an adaptive c is compared with a constant one
 
 
 SCALES: dict[str, Scale] = {
-    "small": Scale(6, 40_000, ("deep-sea-10", "deep-sea-10-distractors"), ("deep-sea-10",), (BASE, "hash")),
-    "full": Scale(
-        *(128, None, tuple(WORLDS), tuple(WORLDS), INTRINSICS),
-        constant=("deep-sea-10", "corridor-25", "goal-40", "open-40"),
-    ),
+    "small": Scale(6, 40_000, ("deep-sea-10", "deep-sea-10-distractors")),
+    "full": Scale(None, None, tuple(WORLDS)),
 }
 
 
@@ -124,7 +137,7 @@ class Setup:
 
     intrinsic: str = NONE  # its next-state bonus
     action: str = NONE
-    """Its action bonus, one of `CONSTANT`, or how it chooses actions without one: one of `BASELINES`, or `RANDOM`."""
+    """Its action bonus, one of `COEFFICIENTS`, or how it chooses actions without one."""
 
     @property
     def name(self) -> str:
@@ -142,37 +155,38 @@ class Setup:
         return rewards if self.action == NONE else f"{rewards} + {LABELS[self.action]}"
 
     @property
-    def exact(self) -> "Setup":
-        """The setup that shows what a perfect estimate would reach: exact counts of states, or, where it is about the
-        choice of actions, exact counts of pairs on top of the same next-state bonus."""
-        if self.action == NONE:
-            return Setup(EXACT)
-        return Setup(BASE if self.action == RANDOM else self.intrinsic, EXACT)
+    def base(self) -> "Setup":
+        """What it is compared with: RND, or, where it is about the choice of actions, its next-state bonus alone."""
+        return Setup(BASE if self.action in (NONE, RANDOM) else self.intrinsic)
 
     @classmethod
     def of(cls, name: str) -> "Setup":
         intrinsic, _, action = name.partition("+")
         return cls(NONE, RANDOM) if name == RANDOM else cls(intrinsic, action or NONE)
 
-    def agent(self, steps: int, envs: int, start: AgentConfig | None = None) -> AgentConfig:
-        start = start or AgentConfig()
-        ppo = start.ppo
+    @property
+    def _names(self) -> tuple[str, str, str | None]:
+        """Its method, and the bonuses in place of the method's."""
+        action, _ = COEFFICIENTS.get(self.action, (self.action, None))
+        return (action, self.intrinsic, None) if action in (RANDOM, EPSILON_GREEDY) else ("ppo", self.intrinsic, action)
+
+    def tuned(self, preset: str) -> Values:
+        """What the tuning has chosen for it in a kind of world."""
+        return tuned(preset, *self._names)
+
+    def agent(self, steps: int, envs: int, preset: str) -> AgentConfig:
+        """The settings of its agents: a preset, as it was tuned for the setup."""
+        _, coefficient = COEFFICIENTS.get(self.action, (self.action, None))
+        start = preset_config(preset, *self._names)
+        ppo, bonus = start.ppo, start.bonus
         if ppo.minibatch_of == "environments":  # of which a minibatch has whole ones
             ppo = replace(ppo, minibatches=min(ppo.minibatches, envs))
-        common: dict[str, Any] = {"steps": steps, "envs": envs, "ppo": ppo}
-        if self.action in (RANDOM, *BASELINES):
-            return replace(start, method=self.action, intrinsic=self.intrinsic, **common)
-        action = self.action
-        if action in CONSTANT:
-            action, coefficient = CONSTANT[action]
-            common["bonus"] = replace(start.bonus, action_coef=coefficient)
-        elif action != NONE:
-            chosen = COEFFICIENTS.get(action, ADAPTIVE)
-            common["bonus"] = replace(start.bonus, action_coef=chosen.action_coef, normalize=chosen.normalize)
-        return replace(start, method="ppo", intrinsic=self.intrinsic, action_bonus=action, **common)
+        if coefficient is not None:
+            bonus = replace(bonus, action_coef=coefficient.action_coef, action_coef_end=coefficient.action_coef_end)
+        return replace(start, steps=steps, envs=envs, ppo=ppo, bonus=bonus)
 
     #: All that `action` can be, in the order of tables.
-    CHOICES: ClassVar[tuple[str, ...]] = (*ACTIONS, *CONSTANT, *BASELINES, RANDOM)
+    CHOICES: ClassVar[tuple[str, ...]] = (*ACTIONS, *COEFFICIENTS, EPSILON_GREEDY, RANDOM)
 
     @property
     def order(self) -> tuple[int, int]:
@@ -213,13 +227,13 @@ class Condition:
 
 @dataclass(frozen=True)
 class BonusesSettings:
-    """Settings of ``reproduce bonuses``. All other settings are those of the preset ``study``."""
+    """Settings of ``reproduce bonuses``. All other settings are those that the tuning has chosen for each method."""
 
     scale: ScaleName = "small"
-    """small: 6 agents of 40,000 steps in two worlds, 10 to 15 minutes on two cores. full: 128 agents in all worlds,
-    which needs a GPU."""
+    """small: 6 agents of 40,000 steps in two worlds, 10 to 15 minutes on two cores. full: 32 agents in all worlds,
+    about five hours on two cores."""
     seeds: int | None = None
-    """Agents per setup in each world (default: 6; full: 128)."""
+    """Agents per setup in each world (default: 6; full: 32)."""
     seed: int = 0
     """Random seed of the first agent."""
     steps: int | None = None
@@ -229,64 +243,64 @@ class BonusesSettings:
     intrinsic: tuple[str, ...] = ()
     """Next-state bonuses (default: all)."""
     action_bonus: tuple[str, ...] = ()
-    """Action bonuses and baselines (default: all)."""
+    """Action bonuses, and other ways to choose actions (default: all)."""
     studies: tuple[str, ...] = STUDIES
-    """Studies to run: counting, worth, matrix."""
+    """Studies to run: counting, next-state, action, coefficient."""
 
     def __post_init__(self) -> None:
-        check_seeds(self.seed, self.agents)
+        if self.seeds is not None:
+            check_seeds(self.seed, self.seeds)
         if self.steps is not None:
             check_count("--steps", self.steps)
         for kind, names, known in (
             ("world", self.worlds, WORLDS),
             ("next-state bonus", self.intrinsic, INTRINSICS),
-            ("action bonus", self.action_bonus, (*ACTIONS, *CONSTANT, *BASELINES)),
+            ("action bonus", self.action_bonus, (*ACTIONS, *COEFFICIENTS, EPSILON_GREEDY)),
         ):
             if names:
                 check_names(kind, names, known)
         check_names("study", self.studies, STUDIES)
 
-    @property
-    def agents(self) -> int:
-        return SCALES[self.scale].seeds if self.seeds is None else self.seeds
-
     def plan(self) -> dict[str, TrainConfig]:
         return {one.name: self.config(one) for one in self.conditions()}
 
     def conditions(self) -> list[Condition]:
+        worlds = self.worlds or SCALES[self.scale].worlds
         found = (
             Condition(world, setup)
             for study in STUDIES
-            for world in self.worlds or SCALES[self.scale].worlds
-            for setup in (self._setups(study, world) if study in self.studies else ())
+            if study in self.studies
+            for world in worlds
+            for setup in _needed(study, world)
+            if self._is_chosen(setup)
         )
         return list(dict.fromkeys(found))
 
     def config(self, condition: Condition) -> TrainConfig:
-        about = WORLDS[condition.world]
-        steps = self.steps or SCALES[self.scale].steps or about.steps
-        return TrainConfig(about.env, condition.setup.agent(steps, about.envs), self.seed, self.agents)
+        about, scale = WORLDS[condition.world], SCALES[self.scale]
+        agent = condition.setup.agent(self.steps or scale.steps or about.steps, about.envs, about.preset)
+        # A run takes minutes, so that one checkpoint at its end is enough.
+        return TrainConfig(
+            about.env, agent, self.seed, self.seeds or scale.seeds or about.agents, checkpoint_every=agent.updates
+        )
 
-    def _setups(self, study: str, world: str) -> Iterator[Setup]:
-        for setup in self._needed(study, world):
-            chosen = not self.intrinsic or setup.intrinsic in self.intrinsic or setup.action == RANDOM
-            if chosen and (not self.action_bonus or setup.action in (NONE, RANDOM, *self.action_bonus)):
-                yield setup
+    def _is_chosen(self, setup: Setup) -> bool:
+        if setup.action == RANDOM:
+            return True
+        chosen = not self.intrinsic or setup.intrinsic in self.intrinsic
+        return chosen and (not self.action_bonus or setup.action in (NONE, *self.action_bonus))
 
-    def _needed(self, study: str, world: str) -> Iterator[Setup]:
-        """The setups that a study compares in a world, unless a choice is made."""
-        scale = SCALES[self.scale]
-        balanced = bool(self.worlds) or world in scale.balanced
-        if study == WORTH:
-            yield from (Setup(intrinsic) for intrinsic in INTRINSICS)
-            if balanced:
-                yield from (Setup(BASE, action) for action in (*ACTION_BONUSES, *BASELINES))
-                yield Setup(NONE, RANDOM)
-            # Where they are not planned, they can still be chosen by name.
-            yield from (Setup(BASE, one) for one in CONSTANT if world in scale.constant or one in self.action_bonus)
-        if study == COUNTING and world in COUNTED:
-            yield from (Setup(intrinsic) for intrinsic in STATE_COUNTERS)
-            yield from (Setup(BASE, action) for action in PAIR_COUNTERS if balanced)
-        if study == MATRIX and world == MATRIX_WORLD:
-            chosen = self.intrinsic or scale.matrix
-            yield from (Setup(intrinsic, action) for intrinsic in chosen for action in ACTIONS)
+
+def _needed(study: str, world: str) -> Iterator[Setup]:
+    """The setups that a study compares in a world."""
+    if study == NEXT_STATE:
+        enumerable = WORLDS[world].preset in KINDS
+        yield from (Setup(intrinsic) for intrinsic in INTRINSICS if enumerable or intrinsic != EXACT)
+        yield Setup(NONE, RANDOM)
+    if study == COUNTING and world in COUNTED:
+        yield from (Setup(intrinsic) for intrinsic in STATE_COUNTERS)
+        yield from (Setup(BASE, action) for action in PAIR_COUNTERS)
+    if study == ACTION and world in BALANCED:
+        yield from (Setup(BASE, action) for action in (NONE, *ACTION_BONUSES, EPSILON_GREEDY))
+    if study == COEFFICIENT and world in COMPARED:
+        yield from (Setup(BASE, one) for one in COEFFICIENTS)

@@ -1,0 +1,3 @@
+"""The search for the settings of every method, in worlds that no study reports."""
+
+KIND = "reproduce tuning"

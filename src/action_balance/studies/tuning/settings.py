@@ -1,0 +1,177 @@
+"""Settings of the tuning: its worlds, the settings that are searched, and the trials of every method."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from action_balance.config.fields import Settings, count
+from action_balance.config.methods import ACTION_BONUSES, AUTO, NONE, WITHOUT_NETWORKS
+from action_balance.config.registry import env_config
+from action_balance.config.train import TrainConfig
+from action_balance.config.tuned import Values
+from action_balance.studies.bonuses.settings import (
+    BASE,
+    DISTRACTORS,
+    EPSILON_GREEDY,
+    INTRINSICS,
+    Setup,
+    StudyWorld,
+)
+from action_balance.studies.checks import check_names, check_seeds
+from action_balance.studies.sweep.space import Axis, Choice, Range, Space
+
+#: The worlds of each kind. None of them is reported; they are smaller than those that are.
+WORLDS_OF: dict[str, dict[str, StudyWorld]] = {
+    "chains": {
+        "deep-sea-12": StudyWorld("deep sea 12", env_config("deep-sea", size=12), steps=60_000),
+        "deep-sea-9-distractors": StudyWorld(
+            "deep sea 9 with distractors", env_config("deep-sea", size=9, distractors=DISTRACTORS), steps=60_000
+        ),
+    },
+    "rooms": {
+        "corridor-15": StudyWorld("corridor 15", env_config("corridor", size=15), steps=60_000),
+        "goal-30": StudyWorld("goal 30 x 30", env_config("goal", size=30), steps=30_000, envs=1),
+    },
+}
+
+#: All worlds by name, and the kind of each.
+WORLDS = {name: world for worlds in WORLDS_OF.values() for name, world in worlds.items()}
+KIND_OF = {name: kind for kind, worlds in WORLDS_OF.items() for name in worlds}
+
+#: The preset whose settings trials change.
+BASE_PRESET = "study"
+
+#: The first agents of the tuning have seeds that no study has.
+FIRST_SEED = 1_000_000
+
+#: Settings of PPO that every method searches, those of its bonuses, and those of action balance.
+SHARED: tuple[Axis, ...] = (
+    Range("ppo.learning_rate", 1e-4, 3e-3, log=True),
+    Range("ppo.entropy_coef", 5e-4, 3e-2, log=True),
+    Choice("ppo.normalize_advantages", (False, True)),
+    Range("ppo.extrinsic_coef", 1.0, 8.0, log=True),
+)
+NETWORKS: tuple[Axis, ...] = (Choice("bonus.update_proportion", (0.25, 1.0)),)
+OWN: dict[str, tuple[Axis, ...]] = {
+    "coin-flip": (Choice("bonus_settings.coin-flip.coins", (16, 64)),),
+    "elliptical": (
+        Range("bonus_settings.elliptical.exponent", 0.5, 1.0),
+        Range("bonus_settings.elliptical.ridge", 0.1, 1.0, log=True),
+    ),
+    "icm": (Choice("bonus_settings.icm.features", (16, 64)),),
+    "ngu": (Choice("ppo.intrinsic_ends", ("never", "episode")), Choice("bonus_settings.ngu.features", (16, 64))),
+    "e3b": (
+        Choice("ppo.intrinsic_ends", ("never", "episode")),
+        Range("bonus_settings.e3b.ridge", 0.01, 1.0, log=True),
+    ),
+}
+BALANCE: tuple[Axis, ...] = (
+    Choice("bonus.action_coef", (AUTO, 0.3, 1.0, 3.0)),
+    Choice("bonus.normalize", ("l2", "raw", "standard")),
+)
+EPSILON: tuple[Axis, ...] = (Range("ppo.epsilon", 0.01, 0.3, log=True),)
+
+#: Axes that have a place of their own in the sequence of points, so that methods which search them try the same values.
+PLACED = (*SHARED, *NETWORKS, *BALANCE)
+
+#: Trials that every method makes first: nothing changed, and the settings of the example in PyTorch.
+ANCHORS: tuple[Values, ...] = (
+    {},
+    {"ppo.learning_rate": 1e-3, "ppo.entropy_coef": 0.01, "ppo.normalize_advantages": True},
+)
+
+#: The same for action bonuses: the paper's coefficient for its own; otherwise one that adapts. UCB1 is raw: normalised,
+#: it is the bonus of its counter.
+BALANCE_ANCHOR: Values = {"bonus.action_coef": AUTO}
+BALANCE_ANCHORS: dict[str, Values] = {
+    "distillation": {"bonus.action_coef": 1.0},
+    "ucb": {**BALANCE_ANCHOR, "bonus.normalize": "raw"},
+}
+
+#: The methods: every next-state bonus, and every way to choose actions on top of RND.
+NEXT_STATE = tuple(map(Setup, INTRINSICS))
+ACTIONS = tuple(Setup(BASE, action) for action in (*ACTION_BONUSES, EPSILON_GREEDY))
+METHODS = {setup.name: setup for setup in (*NEXT_STATE, *ACTIONS)}
+
+
+def space(setup: Setup) -> Space:
+    """The settings that a method searches."""
+    names = dict.fromkeys((setup.intrinsic, setup.action))
+    axes = [*SHARED, *(() if {*names} <= {*WITHOUT_NETWORKS, EPSILON_GREEDY} else NETWORKS)]
+    axes += [axis for name in names for axis in OWN.get(name, ())]
+    if setup.action == EPSILON_GREEDY:
+        axes += EPSILON
+    elif setup.action != NONE:
+        axes += BALANCE
+    return Space(tuple(axes))
+
+
+def trials(setup: Setup, number: int) -> list[dict[str, Any]]:
+    """What each trial of a method changes: `ANCHORS`, then the points of a Sobol sequence.
+
+    All methods have the same values of the settings that they share, and more trials begin with the same ones.
+    """
+    searched = space(setup)
+    balance = BALANCE_ANCHORS.get(setup.action, BALANCE_ANCHOR if setup.action in ACTION_BONUSES else {})
+    anchors = [{**one, **balance} for one in ANCHORS[:number]]
+    if len(anchors) > 1 and any(axis in searched.axes for axis in NETWORKS):
+        anchors[1]["bonus.update_proportion"] = 0.25
+    places = [*PLACED, *(axis for axis in searched.axes if axis not in PLACED)]
+    return anchors + [
+        {axis.name: _value(axis, point[places.index(axis)]) for axis in searched.axes}
+        for point in _points()[: max(0, number - len(ANCHORS))]
+    ]
+
+
+#: The most trials, and the most settings that a method searches.
+LIMIT, MOST = 64, 10
+
+
+@cache
+def _points() -> Any:
+    from scipy.stats import qmc
+
+    return qmc.Sobol(MOST, rng=0).random(LIMIT)
+
+
+def _value(axis: Axis, at: float) -> Any:
+    """The value of a setting at a place between 0 and 1."""
+    if isinstance(axis, Choice):
+        return axis.values[int(at * len(axis.values))]
+    value = axis.low * (axis.high / axis.low) ** at if axis.log else axis.low + (axis.high - axis.low) * at
+    return axis.nearest(value)
+
+
+@dataclass(frozen=True)
+class TuningSettings(Settings):
+    """Settings of ``reproduce tuning``."""
+
+    trials: int = count(12, LIMIT)
+    """Trials of every method in each world. The same command with a larger number adds trials."""
+    seeds: int = count(8)
+    """Agents of each trial in each world."""
+    worlds: tuple[str, ...] = tuple(WORLDS)
+    """Worlds to tune in (default: all)."""
+    methods: tuple[str, ...] = tuple(METHODS)
+    """Methods to tune: next-state bonuses, or RND with an action bonus, such as rnd+hash (default: all)."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_seeds(FIRST_SEED, self.seeds)
+        check_names("world", self.worlds, WORLDS)
+        check_names("method", self.methods, METHODS)
+
+    def plan(self) -> dict[str, TrainConfig]:
+        return {
+            f"{world}--{method}--{number:02}": self.config(world, METHODS[method], values)
+            for method in self.methods
+            for number, values in enumerate(trials(METHODS[method], self.trials))
+            for world in self.worlds
+        }
+
+    def config(self, world: str, setup: Setup, values: Values) -> TrainConfig:
+        """The agents of a trial in a world."""
+        about = WORLDS[world]
+        agent = setup.agent(about.steps, about.envs, BASE_PRESET)
+        base = TrainConfig(about.env, agent, FIRST_SEED, self.seeds, checkpoint_every=agent.updates)
+        return space(setup).apply(base, values)
