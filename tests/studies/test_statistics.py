@@ -23,6 +23,18 @@ def test_mean_has_students_interval() -> None:
     assert 3 - estimate.low == pytest.approx(2.776445 * 0.5**0.5, rel=1e-6)
 
 
+def test_intervals_that_are_right_together_are_wider() -> None:
+    # Bonferroni: five intervals are each right in 99 % of cases, so that Student's has t(4; 0.995) = 4.604095.
+    assert [statistics.confidence(count) for count in (1, 5)] == pytest.approx([0.95, 0.99])
+    runs = np.array([1.0, 2, 3, 4, 5])
+    assert statistics.mean(runs, 5).high - 3 == pytest.approx(4.604095 * 0.5**0.5, rel=1e-6)
+    assert statistics.percentile_interval(np.arange(101.0)) == pytest.approx((2.5, 97.5))
+    assert statistics.percentile_interval(np.arange(101.0), 5) == pytest.approx((0.5, 99.5))
+    one, five = (statistics.paired_ratio(runs, np.ones(5), comparisons=count) for count in (1, 5))
+    assert five.value == one.value == 3
+    assert five.low < one.low < one.high < five.high
+
+
 @pytest.mark.parametrize("of", [statistics.mean, statistics.bootstrap_mean, lambda runs: statistics.pooled_iqm([runs])])
 def test_fewer_than_five_runs_have_a_range_instead_of_an_interval(of: Callable[[np.ndarray], Estimate]) -> None:
     estimate = of(np.array([0.7, 0.1, 0.3, 0.5]))
