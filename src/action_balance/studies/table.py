@@ -6,7 +6,6 @@ from typing import Any, Literal
 from action_balance.studies.atari.settings import AtariSettings
 from action_balance.studies.bonuses.settings import BonusesSettings
 from action_balance.studies.entropy.settings import EntropySettings
-from action_balance.studies.exploration.settings import ExplorationSettings
 from action_balance.studies.grid.settings import GridSettings
 from action_balance.studies.neural.settings import NeuralSettings
 
@@ -38,12 +37,6 @@ STUDIES = {
         "shared",
         "Which bonuses count visits, and how much counting helps. It takes 10 to 15 minutes on two cores. With --scale "
         "full, it needs a GPU, and several processes with --train-only can share the work.",
-    ),
-    "exploration": Entry(
-        ExplorationSettings,
-        "shared",
-        "All bonuses on hard-exploration tasks, with a leaderboard. It takes 5 to 10 minutes on two cores. With "
-        "--scale full, it needs a GPU, and several processes with --train-only can share the work.",
     ),
     "atari": Entry(
         AtariSettings,
