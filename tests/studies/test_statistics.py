@@ -181,6 +181,11 @@ def test_probability_of_improvement_is_certain_where_runs_do_not_overlap() -> No
     assert np.isnan([alone.low, alone.high]).all()
 
 
+def test_equal_runs_are_no_improvement() -> None:
+    """Rounding of the resamples must not become a significant difference."""
+    assert statistics.probability_of_improvement(np.zeros(7), np.zeros(7)).parts == (0.5, 0.5, 0.5)
+
+
 def test_shares_have_exact_intervals() -> None:
     # Without any hit, the upper end h has (1 - h)^20 = 0.025; ten of twenty are symmetric.
     none, half, all_hit = (statistics.share(np.arange(20) < hits) for hits in (0, 10, 20))

@@ -275,25 +275,15 @@ def pooled_iqm(strata: Sequence[np.ndarray]) -> Estimate:
 def probability_of_improvement(ours: np.ndarray, other: np.ndarray, seed: int = 0) -> Estimate:
     """Share of pairs of runs in which the value of ours, (R,), exceeds the other's, (Q,); ties count half.
 
-    The bootstrap of the interval draws the runs of both sides independently.
+    The bootstrap of the interval draws the runs of both sides independently (Agarwal et al., 2021,
+    https://arxiv.org/abs/2108.13264).
     """
-    return pooled_improvement([ours], [other], seed)
-
-
-def pooled_improvement(ours: Sequence[np.ndarray], other: Sequence[np.ndarray], seed: int = 0) -> Estimate:
-    """Mean of `probability_of_improvement` over several environments, with a stratified bootstrap.
-
-    Runs are resampled within each environment (Agarwal et al., 2021, https://arxiv.org/abs/2108.13264).
-    """
-    # (R, Q) in each environment
-    wins = [(x[:, None] > y) + 0.5 * (x[:, None] == y) for x, y in zip(ours, other, strict=True)]
-    value = float(np.mean([one.mean() for one in wins]))
-    if not has_interval(min(map(len, (*ours, *other)))):
+    wins = (ours[:, None] > other) + 0.5 * (ours[:, None] == other)  # (R, Q)
+    value = float(wins.mean())
+    if not has_interval(min(wins.shape)):
         return Estimate(value)
-    shares = np.zeros(RESAMPLES)
-    for place, one in enumerate(wins):
-        weights, other_weights = (resample_weights(size, seed + 2 * place + i) for i, size in enumerate(one.shape))
-        shares += ((weights @ one) * other_weights).sum(axis=1) / len(wins)
+    weights, other_weights = (resample_weights(runs, seed + i) for i, runs in enumerate(wins.shape))
+    shares = ((weights @ wins) * other_weights).sum(axis=1)
     shares = np.clip(shares.round(6), 0, 1)  # weights sum to 1 but for rounding, which is no improvement
     return Estimate(value, *percentile_interval(shares))
 
