@@ -10,7 +10,7 @@ from known_features import transitions
 
 from action_balance.bonuses.base import ACTION, INTRINSIC, Bonus, BonusObs, make_bonus
 from action_balance.bonuses.elliptical import Elliptical
-from action_balance.config.agent import AgentConfig, BonusConfig
+from action_balance.config.agent import AgentConfig, BonusConfig, ImageConfig
 from action_balance.config.frozen import FrozenDict
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.mixed import empty_stats
@@ -73,6 +73,29 @@ def test_one_hot_observations_have_nearly_the_bonus_of_exact_counts() -> None:
     _, state = bonus.reward(None, state, visited)
     found, _ = bonus.reward(None, state, steps(list(states), list(states), stats=stats))
     assert found[:, 0].tolist() == pytest.approx([(1 + count) ** -0.5 for count in (1, 2, 4, 3, 0)], rel=0.05)
+
+
+def test_states_that_the_warm_up_has_not_seen_share_up_to_one_visit() -> None:
+    """With the default clip, they are (-5, 5, 0, 0, 1), (-5, 0, 5, 0, 1), ..., with products of 51 and 26; the state
+    that it has seen is (0, 0, 0, 0, 1)."""
+    states, spec = np.eye(4, dtype=np.float32), EnvSpec("vector", (4,), (2, 3), discrete=(4,))
+    stats = RunningMeanStd.empty((4,)).update(jnp.asarray(states[[0] * 9]))
+    bonus = make(INTRINSIC, spec, clip=BonusConfig().observation_clip, elliptical={"exponent": 1.0})
+    _, state = bonus.init(KEY, stats)
+
+    def visit(state: Any, *numbers: int) -> tuple[Any, Any]:
+        reached = states[list(numbers)]
+        rewards, state = bonus.reward(None, state, steps(reached, reached, stats=stats))
+        return rewards[:, 0].tolist(), state
+
+    _, once = visit(state, 1, 1, 1)
+    # A single visited state has exact counts; the others lose 3/4 of what they share with it.
+    expected = [1 - 0.75 / 51, 1 / 4, 1 - 0.75 * (26 / 51) ** 2, 1 - 0.75 * (26 / 51) ** 2]
+    assert visit(once, 0, 1, 2, 3)[0] == pytest.approx(expected, rel=1e-5)
+    # Of two states seen often, a third shares 26/51 in the direction of their sum, of length 1 + 26/51, and 25/51 of it
+    # stays new however many states are seen: as if it had 26/25 visits.
+    _, often = visit(state, *[1, 2] * 10_000)
+    assert visit(often, 3)[0] == pytest.approx([1 - 2 * (26 / 51) ** 2 / (77 / 51)], rel=1e-3)
 
 
 def test_exponent_and_ridge_are_those_of_the_width() -> None:
@@ -145,6 +168,16 @@ def test_features_suit_the_observation(spec: EnvSpec, kind: str, count: int) -> 
     _, state = bonus.init(KEY, empty_stats(spec))
     found = bonus.phi(state, jnp.ones(spec.frame_shape, spec.dtype))
     assert float(found @ found) == pytest.approx(1)
+
+
+def test_the_features_of_pairs_of_images_have_full_precision() -> None:
+    agent = AgentConfig(method="ppo", image=ImageConfig(channels=1, bonus_features=4, precision="bfloat16"))
+    spec = EnvSpec("image", (36, 36), (3,), dtype="uint8")
+    for slot, dtype in ((INTRINSIC, "bfloat16"), (ACTION, "float32")):
+        bonus = make_bonus("elliptical", slot, agent, spec)
+        assert bonus is not None
+        _, state = jax.eval_shape(bonus.init, KEY, RunningMeanStd.empty((36, 36)))
+        assert state.network.dtype == dtype
 
 
 def test_more_features_than_can_be_counted_over_are_refused_before_training() -> None:

@@ -1,6 +1,7 @@
 """Elliptical counts: roots of the inverse, beside NumPy's inverse in float64."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -59,6 +60,21 @@ def test_rounding_does_not_add_up_over_many_updates(update: Callable[[Any, Any],
     exact = np.linalg.inv(np.eye(5) + features.T.astype(float) @ features)
     probes = np.concatenate([np.eye(5), features[:50]]).astype(np.float32)
     np.testing.assert_allclose(widths(root, jnp.asarray(probes))[0], ((probes @ exact) * probes).sum(axis=1), rtol=0.01)
+
+
+def test_rounding_does_not_add_up_over_an_episode_of_large_features() -> None:
+    """4,500 steps with 32 features as of E3B: far from 0, they vary in five directions, and hardly in the others;
+    then one state for ever."""
+    draws = np.random.default_rng(0)
+    varied = 3 + draws.normal(size=(4_000, 5)) @ draws.normal(size=(5, 32)) + 0.01 * draws.normal(size=(4_000, 32))
+    features = np.concatenate([varied, np.full((500, 32), 3.0)]).astype(np.float32)
+    _, found = jax.jit(partial(jax.lax.scan, add_visit))(empty_root(32, 0.1), features)
+    inverse, expected = np.eye(32) / 0.1, []
+    for row in features.astype(float):
+        direction = inverse @ row
+        expected.append(row @ direction)
+        inverse -= np.outer(direction, direction) / (1 + expected[-1])
+    np.testing.assert_allclose(found, expected, rtol=0.01)
 
 
 def test_rounding_does_not_add_up_in_large_matrices_either() -> None:

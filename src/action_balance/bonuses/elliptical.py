@@ -39,7 +39,7 @@ from action_balance.errors import UserError, as_size
 #: that are larger, and of images and symbols, are too many to be features.
 FEW, MANY = 8, 512
 
-#: The most features cubed, summed over matrices: twenty times 4,096 cubed, which take half a minute on two cores.
+#: The most features cubed, summed over the matrices of a seed: twenty times 4,096 cubed, half a minute on two cores.
 MOST = 20 * 4096**3
 
 
@@ -80,7 +80,8 @@ class Elliptical(Bonus):
 
     Config: ClassVar[type] = EllipticalConfig
     uses_obs_stats: ClassVar[bool] = True
-    prefix: ClassVar[str] = ""  # of the names of metrics
+    #: Whether pairs are counted, rather than states.
+    pairs: ClassVar[bool] = False
 
     @property
     def numbers(self) -> int:
@@ -111,8 +112,8 @@ class Elliptical(Bonus):
             size, of = as_size(4 * self.features**2 * self.matrices), " and every action" if self.matrices > 1 else ""
             change = "--elliptical-features network" if self.kind == "observation" else "fewer --dimensions"
             raise UserError(
-                f"elliptical counts over {self.features:,} features{of} need {size} for each seed, and more than half "
-                f"a minute for each update: use {change}"
+                f"elliptical counts over {self.features:,} features{of} need {size} and more than half a minute of "
+                f"every update for each seed: use {change}"
             )
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, EllipticalState]:
@@ -124,7 +125,8 @@ class Elliptical(Bonus):
             return WithConstant()
         if self.kind == "fourier":
             return RandomFourierFeatures(self.numbers, self.features, self.config.bandwidth, key)
-        return bonus_network(self.spec, self.agent, predictor=False, outputs=self.features, key=key)
+        sizes: dict[str, Any] = {"outputs": self.features, "action_bonus": self.pairs}
+        return bonus_network(self.spec, self.agent, predictor=False, key=key, **sizes)
 
     def phi(self, state: EllipticalState, frame: Real[Array, "..."]) -> Float[Array, " D"]:
         """The features of an observation, of unit length."""
@@ -139,7 +141,7 @@ class Elliptical(Bonus):
     def metrics(self, params: Any, state: EllipticalState) -> dict[str, Float[Array, ""]]:
         """How many directions have been seen: the sum of ``N / (ridge + N)`` over them, on average over actions."""
         unseen = self.config.ridge * (state.roots**2).sum() / self.matrices
-        return {f"{self.prefix}elliptical_directions": self.features - unseen}
+        return {f"{'action_' * self.pairs}elliptical_directions": self.features - unseen}
 
 
 @dataclass(frozen=True)
@@ -162,7 +164,7 @@ class EllipticalPairs(Elliptical, PairCounter):
     Of an action with several components, every choice of every component has a matrix of its own.
     """
 
-    prefix: ClassVar[str] = "action_"
+    pairs: ClassVar[bool] = True
 
     @property
     def matrices(self) -> int:

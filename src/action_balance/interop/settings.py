@@ -1,5 +1,6 @@
 """Settings of the bonuses for foreign loops; `ActionBalance.create` and `IntrinsicBonus.create` explain them."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from operator import index
@@ -15,7 +16,7 @@ from action_balance.config.fields import check
 from action_balance.config.frozen import FrozenDict
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale
-from action_balance.errors import MAX, UserError, check_name
+from action_balance.errors import MAX, UserError, check_name, flag
 from action_balance.interop import learner as compiled
 from action_balance.interop.inputs import Spaces
 from action_balance.interop.learner import Learner
@@ -57,22 +58,22 @@ class BonusSettings:
             if not known:
                 raise UserError(f"{self.bonus} has no settings: leave out {name!r}")
             check_name(f"setting of {self.bonus}", name, sorted(known))
+        named: dict[str, Any] = {self.argument: self.bonus}
         try:
             check(kind.Config, dict(given))
+            agent = AgentConfig(
+                **named,
+                method="ppo",
+                steps=self.environments,
+                envs=self.environments,
+                ppo=PPOConfig(rollout_steps=1, minibatches=1),
+                bonus_settings=FrozenDict({self.bonus: given, **dict.fromkeys(parts, rest)}),
+                net=NetConfig(bonus_hidden=self.width),
+                image=ImageConfig(bonus_features=self.width),
+            )
+            made = make_bonus(self.bonus, self.slot, agent, self.spaces.spec, kind)
         except UserError as error:
-            raise UserError(f"settings of {self.bonus}: {error}") from None
-        named: dict[str, Any] = {self.argument: self.bonus}
-        agent = AgentConfig(
-            **named,
-            method="ppo",
-            steps=self.environments,
-            envs=self.environments,
-            ppo=PPOConfig(rollout_steps=1, minibatches=1),
-            bonus_settings=FrozenDict({self.bonus: given, **dict.fromkeys(parts, rest)}),
-            net=NetConfig(bonus_hidden=self.width),
-            image=ImageConfig(bonus_features=self.width),
-        )
-        made = make_bonus(self.bonus, self.slot, agent, self.spaces.spec, kind)
+            raise UserError(_without_flags(str(error), (self.bonus, *parts), {*known, self.argument})) from None
         assert made is not None
         return made
 
@@ -143,6 +144,14 @@ def stored_class(name: str, given: Any, of: type[BonusSettings], source: str) ->
             f"{source} contains the bonus {name:.200}, which is not built in: pass its class as {of.argument}"
         )
     return bonus_class(name, of.slot)
+
+
+def _without_flags(message: str, bonuses: tuple[str, ...], names: set[str]) -> str:
+    """A message with the names of settings in place of their flags, which may begin with the name of a bonus."""
+    group = "|".join(map(re.escape, bonuses))
+    for name in names:
+        message = re.sub(rf"--(?:(?:{group})-)?{flag(name)[2:]}(?![\w-])", repr(name), message)
+    return message
 
 
 def default_width(width: int | None, spaces: Spaces) -> int:
