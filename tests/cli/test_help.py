@@ -144,7 +144,11 @@ def test_train_shows_the_flags_of_an_environment(capsys: pytest.CaptureFixture[s
         assert hidden not in text
 
 
-def test_train_shows_the_flags_of_the_bonuses_that_were_chosen(capsys: pytest.CaptureFixture[str]) -> None:
+def test_train_shows_the_flags_of_the_bonuses_that_were_chosen(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("action_balance.config.tuned._chosen", dict)  # whatever the tuning has chosen
+
     def shown(*words: str) -> set[str]:
         call("train", *words, "--help")
         lines = words_of(capsys.readouterr().out)

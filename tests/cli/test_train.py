@@ -12,11 +12,17 @@ from action_balance.cli.help import command_help
 from action_balance.cli.main import parse
 from action_balance.cli.train import Train
 from action_balance.config.agent import BonusConfig
-from action_balance.config.presets import PRESETS
+from action_balance.config.presets import PRESETS, agent_config
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
+
+
+@pytest.fixture(autouse=True)
+def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No settings that the tuning has chosen, whatever they are."""
+    monkeypatch.setattr("action_balance.config.tuned._chosen", dict)
 
 
 def train(*words: str) -> Train:
@@ -86,6 +92,20 @@ def test_flags_override_a_preset() -> None:
     agent = train("open", "--preset=atari-paper", "--envs", "8").settings.agent
     preset = PRESETS["atari-paper"]
     assert (agent.envs, agent.steps, agent.ppo) == (8, preset.steps, preset.ppo)
+
+
+def test_a_method_has_its_tuned_settings_and_flags_override_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    rnd = {"ppo.learning_rate": 0.25, "ppo.clip": 0.3}
+    icm = {"ppo.clip": 0.2, "bonus_settings.icm.features": 64}
+    monkeypatch.setattr("action_balance.config.tuned._chosen", lambda: {"chains": {"rnd": rnd, "icm": icm}})
+    assert train("deep-sea", "--method", "rnd").settings.agent == agent_config("chains", method="rnd")
+    ppo = train("deep-sea", "--method", "rnd", "--clip", "0.1").settings.agent.ppo
+    assert (ppo.learning_rate, ppo.clip) == (0.25, 0.1)
+    words = "deep-sea", "--method", "ppo", "--intrinsic", "icm"
+    assert train(*words).settings.agent == agent_config("chains", method="ppo", intrinsic="icm")
+    assert train(*words, "--icm-features", "9").settings.agent.bonus_settings == {"icm": {"features": 9}}
+    assert train("open", "--method", "rnd").settings.agent.ppo == PRESETS["study"].ppo
+    assert train("open", "--method", "rnd", "--preset", "chains").settings.agent.ppo.clip == 0.3
 
 
 def test_flags_override_the_settings_of_an_earlier_run(tmp_path: Path) -> None:

@@ -1,4 +1,9 @@
-from action_balance.config.presets import PRESETS
+from dataclasses import replace
+
+import pytest
+
+from action_balance.config import tuned
+from action_balance.config.presets import PRESETS, agent_config, preset_config, with_method
 
 
 def test_the_presets_of_atari_have_the_numbers_of_paper_and_rnd() -> None:
@@ -17,3 +22,27 @@ def test_the_presets_of_atari_have_the_numbers_of_paper_and_rnd() -> None:
     # The balance of the paper: the coefficient of Eq. 5, l2, and the pair that was taken.
     assert (paper.action_coef, paper.bonus.action_coef_end, paper.normalize) == (1, None, "l2")
     assert paper.settings_of("distillation") == {}
+
+
+def test_the_preset_of_a_kind_of_world_has_what_was_tuned_for_the_method(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = {"ppo.learning_rate": 0.25, "bonus_settings.icm.features": 64}
+    monkeypatch.setattr(tuned, "_chosen", lambda: {"chains": {"icm": chosen, "common": {"ppo.clip": 0.3}}})
+    agent = agent_config("chains", method="ppo", intrinsic="icm")
+    assert (agent.preset, agent.ppo.learning_rate, agent.bonus_settings) == ("chains", 0.25, {"icm": {"features": 64}})
+    assert agent == preset_config("chains", "ppo", "icm")
+    assert agent_config("chains").ppo.clip == 0.3
+    assert agent_config("rooms", method="ppo", intrinsic="icm").ppo == PRESETS["study"].ppo
+    # What is given takes the place of what was chosen.
+    changed = agent_config("chains", method="ppo", intrinsic="icm", ppo=PRESETS["study"].ppo, bonus_settings={})
+    assert (changed.ppo, changed.bonus_settings) == (PRESETS["study"].ppo, {})
+
+
+def test_with_another_method_only_what_was_tuned_is_exchanged(monkeypatch: pytest.MonkeyPatch) -> None:
+    of_icm = {"ppo.learning_rate": 0.25, "ppo.clip": 0.3, "bonus_settings.icm.features": 64}
+    of_rnd = {"ppo.learning_rate": 0.5, "bonus.update_proportion": 0.125}
+    monkeypatch.setattr(tuned, "_chosen", lambda: {"chains": {"icm": of_icm, "rnd": of_rnd}})
+    icm = agent_config("chains", method="ppo", intrinsic="icm", envs=2)
+    changed = with_method(replace(icm, ppo=replace(icm.ppo, clip=0.4)), intrinsic="rnd")
+    assert (changed.ppo.learning_rate, changed.ppo.clip, changed.envs) == (0.5, 0.4, 2)
+    assert (changed.bonus.update_proportion, changed.bonus_settings) == (0.125, {})
+    assert with_method(changed, intrinsic="icm").bonus_settings == {"icm": {"features": 64}}

@@ -26,7 +26,7 @@ from action_balance.config.methods import (
     WITHOUT_NETWORKS,
     Method,
 )
-from action_balance.config.presets import preset_config
+from action_balance.config.presets import preset_config, with_method
 from action_balance.config.registry import env_class, families, known_names
 from action_balance.config.train import TrainConfig
 from action_balance.config.trust import FAMILY, NAME, OF_GYMNASIUM
@@ -223,12 +223,12 @@ def _decides(path: str) -> bool:
 def _start(chosen: Mapping[str, Any], typed: set[str]) -> dict[str, Any]:
     """What the settings start from, by path: an earlier run, a preset, or the family's preset."""
     preset, config, env = chosen.get(f"{AGENT}.preset"), chosen.get("config"), chosen.get(ENV)
+    names = [chosen.get(f"{AGENT}.{name}") for name in ("method", "intrinsic", "action_bonus")]
     if config is not None and not is_settings_file(config):
         if preset is not None:
             raise UserError("--preset and --config both set what to start from: use only one of them")
         earlier = _earlier(config, env, typed, bool(chosen.get("trust")))
-        return {"settings": earlier, AGENT: earlier.agent}
-    names = (chosen.get(f"{AGENT}.{name}") for name in ("method", "intrinsic", "action_bonus"))
+        return {"settings": earlier, AGENT: with_method(earlier.agent, *names)}
     return {AGENT: preset_config(preset or _family(env).preset_of(env or ""), *names)}
 
 

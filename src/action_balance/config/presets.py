@@ -1,9 +1,11 @@
 """Named sets of settings, for ``--preset``; flags override them. The method is a separate setting."""
 
-from dataclasses import fields, replace
+from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from action_balance.config.agent import AgentConfig, BonusConfig, ImageConfig, NetConfig, PPOConfig, Preset
+from action_balance.config.bonuses import bonus_parts
+from action_balance.config.frozen import FrozenDict
 from action_balance.config.methods import METHODS
 from action_balance.config.tuned import tuned, with_values
 from action_balance.errors import check_name
@@ -69,11 +71,40 @@ def preset_config(
 ) -> AgentConfig:
     """The settings of a preset for a method (default: the preset's), or for other bonuses in place of the method's."""
     start = PRESETS[check_name("preset", preset, PRESETS)]
-    method = method or start.method
-    check_name("method", method, METHODS)
+    method = check_name("--method", method or start.method, METHODS)
     named = replace(start, method=method, intrinsic=intrinsic, action_bonus=action_bonus)
     changed: AgentConfig = with_values(named, tuned(preset, method, intrinsic, action_bonus))
     return changed
+
+
+def with_method(
+    agent: AgentConfig, method: str | None = None, intrinsic: str | None = None, action_bonus: str | None = None
+) -> AgentConfig:
+    """Settings with other bonuses: what they have from their preset is exchanged for what it has for these."""
+    preset, old = agent.preset or "study", (agent.method, agent.intrinsic, agent.action_bonus)
+    given = (method, intrinsic, action_bonus)
+    before = preset_config(preset, *old)
+    after = preset_config(preset, *(new or one for new, one in zip(given, old, strict=True)))
+    made = _exchanged_fields(agent, before, after)
+    own, names = made["bonus_settings"], (after.intrinsic_name, after.action_bonus_name)
+    used = {part for name in names for part in (name, *bonus_parts(name, own.get(name, {})))}
+    return replace(agent, **made | {"bonus_settings": FrozenDict({name: own[name] for name in own if name in used})})
+
+
+def _exchanged_fields(ours: Any, before: Any, after: Any) -> dict[str, Any]:
+    parts = ((one.name, *(getattr(it, one.name) for it in (ours, before, after))) for one in fields(ours))
+    return {name: _exchanged(*three) for name, *three in parts}
+
+
+def _exchanged(ours: Any, before: Any, after: Any) -> Any:
+    """What a part of the settings becomes: only what was as before changes."""
+    if ours == before:
+        return after
+    if is_dataclass(ours) and not isinstance(ours, type):
+        return replace(ours, **_exchanged_fields(ours, before, after))
+    if isinstance(ours, FrozenDict):
+        return FrozenDict({**after, **{name: value for name, value in ours.items() if before.get(name) != value}})
+    return ours
 
 
 def agent_config(preset: str = "classic", **changes: Any) -> AgentConfig:

@@ -63,8 +63,8 @@ def median(solved: Int[np.ndarray, " R"], limit: int) -> Estimate:
         warnings.simplefilter("ignore", RuntimeWarning)
         low, high = curve.confidence_interval(CONFIDENCE, method="log-log")
     half = (curve.quantiles[np.nan_to_num(one.probabilities, nan=1.0) >= 0.5] for one in (curve, high, low))
-    value, *interval = (float(found[0]) if len(found) else math.inf for found in half)
-    return Estimate(value, *interval) if has_interval(len(solved)) else Estimate(value)
+    value, least, most = (float(found[0]) if len(found) else math.inf for found in half)
+    return Estimate(value, least, most) if has_interval(len(solved)) else Estimate(value)
 
 
 def newest(episodes: Float[np.ndarray, "R U"], returns: Float[np.ndarray, "R U"]) -> Float[np.ndarray, "R U"]:
@@ -72,7 +72,8 @@ def newest(episodes: Float[np.ndarray, "R U"], returns: Float[np.ndarray, "R U"]
     ended = episodes > 0
     places = np.maximum.accumulate(np.where(ended, np.arange(ended.shape[1]), -1), axis=1)
     places = np.where(places >= 0, places, ended.argmax(axis=1)[:, None])
-    return np.nan_to_num(np.take_along_axis(returns, places, axis=1))
+    found: np.ndarray = np.nan_to_num(np.take_along_axis(returns, places, axis=1))
+    return found
 
 
 def area(episodes: Float[np.ndarray, "R U"], returns: Float[np.ndarray, "R U"]) -> Float[np.ndarray, " R"]:

@@ -1,63 +1,81 @@
+from math import inf
+
 import numpy as np
 import pytest
-from bonus_records import comparison, record
+from bonus_records import comparison, numbers, record
 
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.studies.bonuses import analysis
-from action_balance.studies.bonuses.records import BonusRecord, Comparison
+from action_balance.studies.bonuses.records import Comparison
 
 RND = [1000, 2000, -1, 1500, 500]  # the third counts as 2048
 HASH = [500, 1000, 1024, 750, 250]  # each in half the time
 
 
-def numbers(*records: BonusRecord) -> Data:
-    ours = analysis.numbers(records)
-    return {**ours, "verdict": analysis.verdict(ours)}
-
-
-def test_sooner_is_the_ratio_of_mean_steps_and_never_finding_counts_with_all_steps() -> None:
-    ours = numbers(record("deep-sea-10", "rnd", RND), record("deep-sea-10", "hash", HASH, [0.9, 0.9, 0.2, 0.6, 0.5]))
-    hashed = ours["worth"]["deep-sea-10"]["setups"]["hash"]
-    assert hashed["sooner"] == {"value": pytest.approx(2.0), "low": pytest.approx(2.0), "high": pytest.approx(2.0)}
-    assert hashed["sooner_than_exact"] is None
-    assert (hashed["found"], hashed["solved"]) == (5, 3)  # 0.5 is not above 0.5
-    assert hashed["median_steps"] == 750
-    rnd = ours["worth"]["deep-sea-10"]["setups"]["rnd"]
-    assert (rnd["found"], rnd["solved"], rnd["median_steps"]) == (4, 0, 1500)
-    assert ours["worth"]["deep-sea-10"]["reachable"] == 55
+def test_faster_is_the_ratio_of_mean_times_and_never_solving_a_world_counts_with_all_steps() -> None:
+    ours = numbers(
+        record("deep-sea-10", "rnd", RND, [10, 20, -1, 40, -1], greedy=[0.5, 1.0, 0.25, np.nan, np.nan]),
+        record("deep-sea-10", "hash", HASH, [5, 10, 1024, 20, 1024]),
+    )
+    about = ours["worth"]["deep-sea-10"]
+    rnd, hashed = about["setups"]["rnd"], about["setups"]["hash"]
+    assert hashed["faster"] == {"value": pytest.approx(2.0), "low": pytest.approx(2.0), "high": pytest.approx(2.0)}
+    assert hashed["sooner"]["value"] == pytest.approx(2.0)  # the first reward
+    assert (rnd["faster"], rnd["sooner"]) == (None, None)
+    assert (rnd["solved"], rnd["found"], hashed["solved"], hashed["found"]) == (4, 3, 5, 5)
+    assert (rnd["greedy"], hashed["greedy"]) == (2, None)  # 0.5 reaches 0.5
+    assert rnd["time"]["value"] == (1000 + 2000 + 2048 + 1500 + 500) / 5
+    assert (rnd["median"]["value"], hashed["median"]["value"]) == (1500, 750)
+    assert (rnd["curve"], hashed["curve"]) == ([0.4, 0.8], [1, 1])  # by 1024 and 2048 steps
+    assert (about["reachable"], about["agents"], about["threshold"]) == (55, 5, 0.5)
     assert ours["verdict"]["next_state"]["deep-sea-10"]["above"] == ["hash"]
 
 
-def test_action_bonuses_are_compared_with_exact_counts_of_pairs_on_the_same_next_state_bonus() -> None:
-    counts, ours = [200, 400, 300, 200, 100], ("count", "hash", "rnd", "rnd+count", "rnd+hash", "rnd+entropy", "random")
-    made = [record("deep-sea-10", name, counts if name == "rnd+count" else HASH) for name in ours]
-    setups = numbers(*made, record("deep-sea-10", "hash+hash", HASH))["worth"]["deep-sea-10"]["setups"]
-    ratio = sum(counts) / sum(HASH)
-    for name in ("rnd+hash", "rnd+entropy", "random"):
-        assert setups[name]["exact"] == "rnd+count"
-        assert setups[name]["sooner_than_exact"]["value"] == pytest.approx(ratio)
-    assert (setups["hash"]["exact"], setups["hash"]["sooner_than_exact"]["value"]) == ("count", 1)
-    assert (setups["hash+hash"]["exact"], setups["hash+hash"]["sooner_than_exact"]) == ("hash+count", None)
-    assert setups["rnd+count"]["sooner_than_exact"] is None  # itself
+def test_a_world_that_nobody_solves_has_no_median() -> None:
+    ours = numbers(record("deep-sea-10", "rnd", [-1] * 5), record("deep-sea-10", "hash", [-1] * 5))
+    setups = ours["worth"]["deep-sea-10"]["setups"]
+    assert setups["rnd"]["median"]["value"] == str(inf)
+    assert setups["hash"]["faster"]["value"] == 1
+    assert ours["verdict"]["next_state"]["deep-sea-10"]["around"] == ["hash"]
 
 
-def test_a_median_is_unknown_if_half_of_the_agents_never_got_there() -> None:
-    ours = numbers(record("deep-sea-10", "rnd", [5, -1, -1]))
-    assert ours["worth"]["deep-sea-10"]["setups"]["rnd"]["median_steps"] is None
+def test_every_setup_is_compared_with_its_base_in_its_part() -> None:
+    names = ("rnd", "hash", "random", "rnd+hash", "rnd+epsilon-greedy", "hash+hash", "icm+hash", "rnd+hash-auto")
+    ours = numbers(*(record("deep-sea-10", name, HASH if "+" in name else RND) for name in names))
+    about = ours["worth"]["deep-sea-10"]
+    assert {name: (one["part"], (one["faster"] or {}).get("value")) for name, one in about["setups"].items()} == {
+        **{"rnd": ("next_state", None), "hash": ("next_state", 1), "random": ("next_state", 1)},
+        **{"rnd+hash": ("actions", 2), "rnd+epsilon-greedy": ("actions", 2), "hash+hash": ("actions", 2)},
+        **{"icm+hash": ("actions", None), "rnd+hash-auto": ("coefficients", 2)},
+    }
+    assert about["comparisons"] == {"next_state": 2, "actions": 4, "coefficients": 1}
+    assert {part: ours["verdict"][part]["deep-sea-10"]["above"] for part in analysis.PARTS} == {
+        "next_state": [],
+        "actions": ["rnd+hash", "rnd+epsilon-greedy", "hash+hash"],
+        "coefficients": ["rnd+hash-auto"],
+    }
 
 
-def test_without_a_treasure_states_are_compared() -> None:
-    ours = numbers(
-        record("open-40", "rnd", [-1] * 5, states=[100, 110, 120, 100, 120]),
-        record("open-40", "count", [-1] * 5, states=[130, 140, 150, 131, 149]),
-        record("open-40", "rnd+distillation", [-1] * 5, states=[90, 115, 121, 99, 127]),
-    )
-    setups = ours["worth"]["open-40"]["setups"]
-    assert setups["count"]["sooner"] is None
-    assert setups["count"]["more_states"]["value"] == 30
-    assert ours["verdict"]["next_state"]["open-40"]["above"] == ["count"]
-    assert ours["verdict"]["actions"]["open-40"]["around"] == ["rnd+distillation"]
+def test_without_a_reward_states_are_compared_by_intervals_that_are_right_together() -> None:
+    # One to five states more: Student's interval is 3 +- 1.96 alone, and 3 +- 3.26 among five (t = 2.776, 4.604).
+    base = record("open-40", "rnd", [-1] * 5, states=[100] * 5)
+    others = [
+        record("open-40", name, [-1] * 5, states=[101, 102, 103, 104, 105])
+        for name in ("count", "hash", "icm", "ngu", "e3b")
+    ]
+    alone, among = (numbers(base, *others[:count]) for count in (1, 5))
+    more = [ours["worth"]["open-40"]["setups"]["count"]["more_states"] for ours in (alone, among)]
+    assert [one["low"] for one in more] == pytest.approx([3 - 2.776445 * 0.5**0.5, 3 - 4.604095 * 0.5**0.5])
+    assert alone["worth"]["open-40"]["setups"]["count"]["faster"] is None
+    assert alone["verdict"]["next_state"]["open-40"]["above"] == ["count"]
+    assert among["verdict"]["next_state"]["open-40"]["around"] == ["count", "hash", "icm", "ngu", "e3b"]
+
+
+def test_a_world_whose_states_cannot_be_enumerated_has_no_number_of_them() -> None:
+    ours = numbers(record("mountain-car", "rnd", HASH, greedy=[-120, -130, -131, -200, -200]))
+    about = ours["worth"]["mountain-car"]
+    assert (about["reachable"], about["setups"]["rnd"]["greedy"]) == (None, 2)
 
 
 def test_worlds_with_different_agents_are_not_compared() -> None:
@@ -75,28 +93,19 @@ def test_what_counts_has_the_order_and_the_numbers() -> None:
     found = counted(
         count=comparison([[1.0, 1.0]] * 2, [0, 0, 0]),
         hash=comparison([[0.1, 0.95], [0.2, 0.97]], [0.5, 0, -0.5]),
-        rnd=comparison([[0.9, 0.95]] * 2, [-5, 0, 5]),
+        elliptical=comparison([[0.9, 0.95]] * 2, [-5, 0, 5]),
         icm=comparison([[0.9, 0.5]] * 2, [0, 0, 0]),
+        rnd=comparison([[0.9, 0.95]] * 2, [0, 0, 0]),  # without a scale
     )
     assert {name: analysis.category(one) for name, one in found.items()} == {
-        "rnd": "orders",
-        "count": "counts",
-        "hash": "counts",
-        "icm": "neither",
+        **{"count": "counts", "hash": "counts", "elliptical": "orders", "icm": "neither", "rnd": "orders"}
     }
-    assert [row["visits"] for row in found["rnd"]["ratio"]] == [1, 2, 4]
-    assert [row["ratio"]["value"] for row in found["rnd"]["ratio"]] == [2**-5, 1, 2**5]
+    assert [row["visits"] for row in found["elliptical"]["ratio"]] == [1, 2, 4]
+    assert [row["ratio"]["value"] for row in found["elliptical"]["ratio"]] == [2**-5, 1, 2**5]
     assert found["hash"]["rank"][1]["value"] == pytest.approx(np.tanh(np.arctanh([0.95, 0.97]).mean()), abs=1e-5)
     assert found["hash"]["lowest"] == pytest.approx(0.95)
     assert found["hash"]["steps"] == [1024, 2048]
     assert (found["rnd"]["calibrated"], found["hash"]["calibrated"]) == (False, True)
-
-
-def test_a_bonus_without_a_scale_can_only_order() -> None:
-    perfect = comparison([[1.0]] * 2, [0.0, 0.0])
-    found = counted(rnd=perfect, hash=perfect)
-    assert (found["rnd"]["orders"], found["rnd"]["counts"]) == (True, False)
-    assert found["hash"]["counts"]
 
 
 @pytest.mark.parametrize(
@@ -120,15 +129,3 @@ def test_pairs_must_also_have_their_order_within_a_state() -> None:
 
     assert pairs(0.95)
     assert not pairs(0.3)
-
-
-def test_the_course_of_an_adaptive_coefficient_has_its_start_middle_and_end() -> None:
-    made = record(
-        *("deep-sea-10", "rnd+hash", [1, 2]),
-        steps=np.array([1, 2, 3, 4], np.int32),
-        coef=np.array([3.0, 1.0, 0.5, 2.0], np.float32),
-        kl=np.array([0.5, 0.25, 0.125, 0.0625], np.float32),
-    )
-    setups = numbers(made, record("deep-sea-10", "rnd", [1, 2]))["worth"]["deep-sea-10"]["setups"]
-    assert setups["rnd+hash"]["course"] == {"steps": [1, 2, 4], "coef": [3.0, 1.0, 2.0], "kl": [0.5, 0.25, 0.0625]}
-    assert setups["rnd"]["course"] is None

@@ -1,71 +1,45 @@
-from bonus_records import comparison, record
+from typing import Any
 
-from action_balance.files import Data
-from action_balance.studies.bonuses import analysis
-from action_balance.studies.bonuses.findings import (
-    best_within,
-    counters,
-    effects,
-    failures,
-    highlights,
-    missing,
-    missing_actions,
-    missing_matrix,
-)
-from action_balance.studies.bonuses.records import BonusRecord
+import numpy as np
+from bonus_records import comparison, numbers, record
+
+from action_balance.studies.bonuses.findings import best_within, counters, courses, effects, missing, overview
 from action_balance.studies.bonuses.settings import BonusesSettings
 
 RND = [1000, 2000, -1, 1500, 500]
 HASH = [500, 1000, 1024, 750, 250]  # each in half the time
+SLOW = [2000, -1, -1, -1, 1000]
 
 
-def numbers(*records: BonusRecord) -> Data:
-    ours = analysis.numbers(records)
-    return {**ours, "verdict": analysis.verdict(ours)}
-
-
-def test_headlines_leave_out_what_enumerates() -> None:
-    good, bad = comparison([[1.0]] * 5, [0.0]), comparison([[0.4]] * 5, [0.0])
+def test_the_worlds_of_an_effect_are_together() -> None:
     ours = numbers(
-        record("deep-sea-10", "rnd", RND, comparisons={"states": bad}),
-        record("deep-sea-10", "count", HASH, [1.0] * 5, comparisons={"states": good}),
-        record("deep-sea-10", "hash", HASH, [1.0, 1.0, 0, 0, 0], comparisons={"states": good}),
-        record("deep-sea-10", "icm", RND, [1.0, 0, 0, 0, 0]),
-        record("deep-sea-10", "rnd+distillation", [1200, 2000, -1, 1700, 600]),
+        *(record(world, "rnd", RND) for world in ("deep-sea-10", "lock-6", "goal-40")),
+        record("deep-sea-10", "rnd+hash", HASH),
+        record("lock-6", "rnd+hash", SLOW),
+        record("goal-40", "rnd+hash", RND),
+        *(record("lock-6", name, HASH) for name in ("hash", "rnd+hash-3")),
     )
-    best = highlights(ours)
-    assert (best["counter"]["name"], best["counter"]["counts"]) == ("hash", True)
-    assert (best["next_state"]["name"], best["next_state"]["solved"], best["next_state"]["of"]) == ("hash", 2, 1)
-    assert best["action"]["name"] == "rnd+distillation"
-    rows = effects(ours)
-    assert rows["next_state"]["hash"] == {"above": ["deep-sea-10"], "around": [], "below": [], "unknown": []}
-    assert rows["next_state"]["icm"]["around"] == ["deep-sea-10"]
-    assert rows["actions"]["rnd+distillation"]["below"] == ["deep-sea-10"]
-    assert ours["matrix"] == {
-        "world": "deep-sea-10",
-        "intrinsics": ["rnd"],
-        "actions": ["none", "distillation"],
+    found: dict[str, Any] = {"above": [], "around": [], "below": [], "unknown": []}
+    assert effects(ours) == {
+        "next_state": {"hash": found | {"above": ["lock-6"]}},
+        "actions": {"rnd+hash": found | {"above": ["deep-sea-10"], "around": ["goal-40"], "below": ["lock-6"]}},
+        "coefficients": {"rnd+hash-3": found | {"above": ["lock-6"]}},
     }
 
 
-def test_the_headline_is_that_of_the_named_bonus_and_else_the_best_of_those_there_are() -> None:
-    made = {
-        "rnd": record("deep-sea-10", "rnd", RND),
-        "hash": record("deep-sea-10", "hash", RND, [0.0] * 5),
-        "icm": record("deep-sea-10", "icm", RND, [1.0, 1.0, 0, 0, 0]),
-        "e3b": record("deep-sea-10", "e3b", RND, [1.0, 0, 0, 0, 0]),
-        "rnd+hash": record("deep-sea-10", "rnd+hash", [1200, 2000, -1, 1700, 600]),
-        "rnd+ucb": record("deep-sea-10", "rnd+ucb", HASH),
-        "rnd+hash-3": record("deep-sea-10", "rnd+hash-3", [10, 20, 30, 40, 50]),
-        "rnd+distillation": record("deep-sea-10", "rnd+distillation", RND),
+def test_the_most_agents_that_solve_a_world_are_those_of_a_bonus_that_does_not_enumerate() -> None:
+    ours = numbers(
+        record("deep-sea-10", "count", HASH),
+        record("deep-sea-10", "rnd", RND),
+        record("deep-sea-10", "rnd+hash", HASH),
+        record("deep-sea-10", "random", [-1] * 5),
+        record("open-40", "rnd", [-1] * 5),
+    )
+    found = overview(ours)
+    assert (found["names"], found["most"]) == (["random", "rnd", "count"], {"deep-sea-10": 4})
+    assert {name: one["solved"] for name, one in found["worlds"]["deep-sea-10"].items()} == {
+        **{"count": 5, "rnd": 4, "random": 0}
     }
-
-    def chosen(*names: str) -> list[tuple[str, int]]:
-        best = highlights(numbers(*(made[name] for name in names)))
-        return [(best[question]["name"], best[question]["of"]) for question in ("next_state", "action")]
-
-    assert chosen(*made) == [("hash", 1), ("rnd+hash", 1)]
-    assert chosen(*(name for name in made if name not in ("hash", "rnd+hash"))) == [("icm", 2), ("rnd+ucb", 2)]
 
 
 def test_a_bonus_counts_in_a_world_if_it_counts_both_states_and_pairs_there() -> None:
@@ -101,25 +75,24 @@ def test_a_bonus_orders_in_a_world_if_it_does_no_worse_there() -> None:
     assert (found["nowhere"], found["nobody"]) == ([], ["deep-sea-10"])
 
 
-def test_failures_of_which_the_same_can_be_said_are_together() -> None:
-    def row(above: str = "", around: str = "", below: str = "", unknown: str = "") -> Data:
-        return {"above": above.split(), "around": around.split(), "below": below.split(), "unknown": unknown.split()}
-
-    compared = {
-        "next_state": {"count": row(above="a b"), "icm": row(above="a", below="b"), "e3b": row(around="b", below="a")},
-        "actions": {"rnd+hash": row(around="a b"), "rnd+ucb": row(unknown="a"), "rnd+entropy": row(around="a")},
-    }
-    assert failures(compared) == {
-        "never": {"e3b": ["a"]},
-        "mixed": {"icm": ["b"]},
-        "same": ["rnd+hash", "rnd+entropy"],
-        "unknown": ["rnd+ucb"],
-    }
-
-
 def test_what_is_planned_but_not_trained_is_missing() -> None:
     settings = BonusesSettings(worlds=("deep-sea-10",), intrinsic=("rnd", "hash"), action_bonus=("hash", "ucb"))
     ours = numbers(record("deep-sea-10", "rnd", RND), record("deep-sea-10", "rnd+hash", HASH))
-    assert missing(settings, ours) == {"deep-sea-10": ["hash", "rnd+ucb", "random", "hash+hash", "hash+ucb"]}
-    assert missing_actions(settings, ours) == {"deep-sea-10": ["ucb"]}
-    assert missing_matrix(settings, ours) == ["hash+hash", "hash+ucb"]
+    assert missing(settings, ours) == {"deep-sea-10": ["hash", "random", "rnd+ucb"]}
+
+
+def test_the_course_of_a_coefficient_has_its_start_middle_and_end() -> None:
+    course: dict[str, Any] = {
+        "steps": np.array([1, 2, 3, 4], np.int32),
+        "coef": np.array([3.0, 1.0, 0.5, 2.0], np.float32),
+        "kl": np.array([0.5, 0.25, 0.125, 0.0625], np.float32),
+    }
+    ours = numbers(
+        record("deep-sea-10", "rnd", [1, 2]),
+        record("deep-sea-10", "rnd+hash", [1, 2], **course),
+        record("deep-sea-10", "rnd+hash-auto", [1, 2], **course),
+        record("deep-sea-10", "rnd+hash-1", [1, 2]),  # constant
+    )
+    assert courses(ours) == {
+        "deep-sea-10": {"rnd+hash-auto": {"steps": [1, 2, 4], "coef": [3.0, 1.0, 2.0], "kl": [0.5, 0.25, 0.0625]}}
+    }

@@ -3,51 +3,49 @@ from typing import Any
 
 import pytest
 
+from action_balance.config import tuned
 from action_balance.config.methods import NONE
+from action_balance.config.presets import PRESETS
 from action_balance.errors import UserError
-from action_balance.studies.bonuses.settings import (
-    ACTIONS,
-    CONSTANT,
-    INTRINSICS,
-    LABELS,
-    WORLDS,
-    BonusesSettings,
-    Condition,
-    Setup,
-)
+from action_balance.studies.bonuses.settings import INTRINSICS, LABELS, WORLDS, BonusesSettings, Condition, Setup
 
 
 def test_every_bonus_has_a_label_and_every_setup_a_name_of_its_own() -> None:
-    actions = (*ACTIONS, *CONSTANT)
-    assert {*INTRINSICS, *actions} <= LABELS.keys()
+    actions = [action for action in Setup.CHOICES if action != "random"]
+    assert {*INTRINSICS, *Setup.CHOICES} <= LABELS.keys()
     setups = [Setup(intrinsic, action) for intrinsic in INTRINSICS for action in actions] + [Setup(NONE, "random")]
     assert len({one.name for one in setups}) == len(setups)
     assert [Setup.of(one.name) for one in setups] == setups
-    assert [Setup.of(name).label for name in ("none", "rnd", "rnd+hash", "random")] == [
-        "PPO",
-        "RND",
-        "RND + hash counts",
-        "random",
-    ]
+    labels = {"none": "PPO", "rnd": "RND", "rnd+hash": "RND + hash counts", "random": "random"}
+    assert {name: Setup.of(name).label for name in labels} == labels
 
 
 def test_studies_share_their_runs() -> None:
-    chosen: dict[str, Any] = {
-        "worlds": ("deep-sea-10",),
-        "intrinsic": ("none", "rnd", "count"),
-        "action_bonus": ("distillation",),
+    actions = "distillation", "hash-3", "epsilon-greedy"
+    chosen: dict[str, Any] = {"intrinsic": ("none", "rnd", "count"), "action_bonus": actions}
+    names = {
+        "counting": ("rnd", "count", "rnd+distillation"),
+        "next-state": ("none", "rnd", "count", "random"),
+        "action": ("rnd", "rnd+distillation", "rnd+epsilon-greedy"),
+        "coefficient": ("rnd+hash-3",),
     }
-    plans = {study: [*BonusesSettings(studies=(study,), **chosen).plan()] for study in ("counting", "worth", "matrix")}
-    begin = "deep-sea-10--"
-    assert plans == {
-        "counting": [f"{begin}{name}" for name in ("rnd", "count", "rnd+distillation")],
-        "worth": [f"{begin}{name}" for name in ("none", "rnd", "count", "rnd+distillation", "random")],
-        "matrix": [
-            *(f"{begin}{name}" for name in ("none", "none+distillation", "rnd", "rnd+distillation")),
-            *(f"{begin}{name}" for name in ("count", "count+distillation")),
-        ],
-    }
-    assert set(BonusesSettings(**chosen).plan()) == {name for plan in plans.values() for name in plan}
+    for study, found in names.items():
+        plan = BonusesSettings(studies=(study,), worlds=("deep-sea-10",), **chosen).plan()
+        assert [*plan] == [f"deep-sea-10--{name}" for name in found]
+    assert len(BonusesSettings(**chosen).plan()) == 2 * len({name for found in names.values() for name in found}) - 1
+
+
+def test_each_study_has_its_worlds() -> None:
+    plan = [*map(Condition.of, BonusesSettings(scale="full").plan())]
+
+    def worlds(setup: str) -> set[str]:
+        return {one.world for one in plan if one.setup.name == setup}
+
+    assert worlds("rnd") == worlds("ngu") == worlds("random") == {*WORLDS}
+    assert worlds("count") == {*WORLDS} - {"mountain-car", "doorkey-6"}  # whose states cannot be enumerated
+    assert worlds("rnd+hash-auto") == {"deep-sea-10", "lock-6"}
+    balanced = {"deep-sea-10", "deep-sea-10-distractors", "deep-sea-14", "deep-sea-20", "corridor-25", "lock-6"}
+    assert worlds("rnd+ucb") == worlds("rnd+epsilon-greedy") == balanced
 
 
 def test_only_what_estimates_lifelong_counts_is_compared_with_them() -> None:
@@ -58,38 +56,41 @@ def test_only_what_estimates_lifelong_counts_is_compared_with_them() -> None:
     assert compared("deep-sea-10", "rnd") == (True, False)
     assert compared("deep-sea-10", "rnd+distillation") == (False, True)
     assert compared("deep-sea-14", "rnd") == (False, False)
-    for name in ("ngu", "e3b", "none", "count+distillation"):
+    for name in ("ngu", "e3b", "none", "count+distillation", "rnd+hash-1", "rnd+ucb"):
         assert compared("deep-sea-10", name) == (False, False)
 
 
-def test_the_full_study_has_128_agents_and_the_steps_of_each_world() -> None:
+def test_the_full_study_has_32_agents_and_the_steps_of_each_world() -> None:
     full = BonusesSettings(scale="full")
     configs = {world: full.config(Condition(world, Setup("rnd"))) for world in WORLDS}
-    assert {config.seeds for config in configs.values()} == {128}
+    assert {config.seeds for config in configs.values()} == {32}
     assert configs["deep-sea-14"].agent.steps == 120_000
     goal = configs["goal-40"].agent
     assert (goal.steps, goal.envs, goal.ppo.minibatches) == (40_000, 1, 1)
+    assert {world: config.agent.preset for world, config in configs.items() if not world.startswith("deep-sea")} == {
+        **{"lock-6": "chains", "corridor-25": "rooms", "goal-40": "rooms", "open-40": "rooms"},
+        **{"mountain-car": "classic", "doorkey-6": "vectorized"},
+    }
     assert BonusesSettings(scale="full", steps=2048).config(Condition("goal-40", Setup("rnd"))).agent.steps == 2048
 
 
-def test_the_full_study_compares_adaptive_with_constant_coefficients() -> None:
-    def worlds(settings: BonusesSettings, setup: str) -> list[str]:
-        return [one.world for one in settings.conditions() if one.setup.name == setup]
+def test_agents_have_what_was_tuned_for_their_setup(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashed = {"ppo.clip": 0.3, "bonus.action_coef": "auto", "bonus.normalize": "raw"}
+    chosen = {"rnd+hash": hashed, "rnd+epsilon-greedy": {"ppo.epsilon": 0.2}, "common": {"ppo.clip": 0.4}}
+    monkeypatch.setattr(tuned, "_chosen", lambda: {"chains": chosen})
 
-    for setup in ("rnd+count-3", "rnd+hash-3"):
-        found = worlds(BonusesSettings(scale="full"), setup)
-        assert found == ["deep-sea-10", "corridor-25", "goal-40", "open-40"]
-        assert not worlds(BonusesSettings(), setup)
-    named = BonusesSettings(action_bonus=("hash-3",), worlds=("deep-sea-14",))
-    assert worlds(named, "rnd+hash-3") == ["deep-sea-14"]
-    assert not worlds(named, "rnd+count-3")
-    constant, adaptive = (Setup("rnd", action).agent(2048, 8) for action in ("hash-3", "hash"))
-    assert (constant.action_bonus, constant.bonus.action_coef) == ("hash", 3.0)
-    assert constant.bonus == replace(adaptive.bonus, action_coef=3.0)
+    def agent(setup: str, preset: str = "chains") -> Any:
+        return Setup.of(setup).agent(2048, 8, preset)
 
-
-def test_distillation_has_the_coefficient_of_the_paper() -> None:
-    assert Setup("rnd", "distillation").agent(2048, 8).bonus.action_coef == 1.0
+    assert (agent("rnd+hash").ppo.clip, agent("rnd+hash").bonus.action_coef) == (0.3, "auto")
+    assert (agent("rnd+epsilon-greedy").ppo.epsilon, agent("rnd+epsilon-greedy").action_bonus) == (0.2, None)
+    assert agent("icm").ppo.clip == 0.4
+    assert agent("icm", "rooms").ppo == PRESETS["study"].ppo
+    assert agent("random").uniform
+    # Coefficients differ from the setup in nothing but c.
+    constant, falling = agent("rnd+hash-1"), agent("rnd+hash-to-0")
+    assert constant == replace(agent("rnd+hash"), bonus=replace(agent("rnd+hash").bonus, action_coef=1.0))
+    assert (falling.bonus.action_coef, falling.bonus.action_coef_end, falling.bonus.normalize) == (3.0, 0.0, "raw")
 
 
 @pytest.mark.parametrize(

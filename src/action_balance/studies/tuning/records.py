@@ -43,6 +43,7 @@ class TrialRecord(RunRecord):
         episodes, returns = columns["episodes"], columns["episode_return"]
         steps = config.agent.steps_at(np.arange(1, config.agent.updates + 1))
         threshold = WORLDS[path.name.split("--")[0]].threshold
+        assert threshold is not None
         return {
             "steps": steps[-1:],
             "solved_at": solved_at(episodes, returns, steps, threshold),
