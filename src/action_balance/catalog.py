@@ -50,8 +50,8 @@ ABOUT_PRESETS = {
     "classic": "PPO for rewards of any scale, the default in Gymnasium environments",
     "vectorized": "PPO for many environments on the device, the default in the libraries written in JAX",
     "study": "small networks and few environments, the default elsewhere",
-    "chains": "study, tuned for each method in deep seas, the default in the deep sea and the combination lock",
-    "rooms": "study, tuned for each method in grids, the default in the grid worlds",
+    "chains": "study, tuned for each method in small deep seas",
+    "rooms": "study, tuned for each method in small grids",
     "atari-paper": "the paper's Atari experiments",
     "atari-rnd": "RND as its authors ran it on Atari",
 }

@@ -34,7 +34,7 @@ def settings(*words: str) -> object:
             "gymnasium.wrappers:FlattenObservation",
         ),
         ("gym:X-v0", "--max-grad-norm", "none", "--no-normalize-returns", "--method", "random"),
-        ("open", "--action-coef", "auto", "--target-kl", "0.2", "--checkpoint-every", "7"),
+        ("open", "--method", "action-balance-rnd", "--action-coef", "auto", "--target-kl", "0.2", "--checkpoint-every", "7"),
         ("open", "--intrinsic", "none", "--action-bonus", "ucb", "--counter", "coin-flip", "--coins", "9"),
         ("atari:pitfall", "--method", "action-balance-rnd-channel", "--lag", "0"),
     ],

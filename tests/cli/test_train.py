@@ -21,8 +21,10 @@ from action_balance.runs import RunFolder
 
 @pytest.fixture(autouse=True)
 def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No settings that the tuning has chosen, whatever they are."""
+    """No settings that the tuning has chosen, whatever they are, and one default method in all worlds."""
     monkeypatch.setattr("action_balance.config.tuned._chosen", dict)
+    for kind in ("chains", "rooms"):
+        monkeypatch.setitem(PRESETS, kind, replace(PRESETS["study"], preset=kind))
 
 
 def train(*words: str) -> Train:

@@ -41,8 +41,8 @@ def test_with_another_method_only_what_was_tuned_is_exchanged(monkeypatch: pytes
     of_icm = {"ppo.learning_rate": 0.25, "ppo.clip": 0.3, "bonus_settings.icm.features": 64}
     of_rnd = {"ppo.learning_rate": 0.5, "bonus.update_proportion": 0.125}
     monkeypatch.setattr(tuned, "_chosen", lambda: {"chains": {"icm": of_icm, "rnd": of_rnd}})
-    icm = agent_config("chains", method="ppo", intrinsic="icm", envs=2)
+    icm = agent_config("chains", method="ppo", intrinsic="icm", envs=4)
     changed = with_method(replace(icm, ppo=replace(icm.ppo, clip=0.4)), intrinsic="rnd")
-    assert (changed.ppo.learning_rate, changed.ppo.clip, changed.envs) == (0.5, 0.4, 2)
+    assert (changed.ppo.learning_rate, changed.ppo.clip, changed.envs) == (0.5, 0.4, 4)
     assert (changed.bonus.update_proportion, changed.bonus_settings) == (0.125, {})
     assert with_method(changed, intrinsic="icm").bonus_settings == {"icm": {"features": 64}}

@@ -229,7 +229,9 @@ def _start(chosen: Mapping[str, Any], typed: set[str]) -> dict[str, Any]:
             raise UserError("--preset and --config both set what to start from: use only one of them")
         earlier = _earlier(config, env, typed, bool(chosen.get("trust")))
         return {"settings": earlier, AGENT: with_method(earlier.agent, *names)}
-    return {AGENT: preset_config(preset or _family(env).preset_of(env or ""), *names)}
+    if preset is None:
+        preset, names[0] = _family(env).preset_of(env or ""), names[0] or _family(env).default_method
+    return {AGENT: preset_config(preset, *names)}
 
 
 def _bonuses(

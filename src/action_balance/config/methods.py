@@ -73,9 +73,7 @@ METHODS: dict[str, Method] = {
     "rnd": Method("PPO with random network distillation, the paper's baseline", "rnd"),
     # as in the paper's heat maps (Figure 5)
     "action-balance": Method("PPO with action balance alone (Section III-D)", NONE, "distillation"),
-    "action-balance-rnd": Method(
-        "action balance with RND: Algorithm 1 of the paper, the default", "rnd", "distillation"
-    ),
+    "action-balance-rnd": Method("action balance with RND: Algorithm 1 of the paper", "rnd", "distillation"),
     "action-balance-rnd-channel": Method(
         "action balance with RND and the action channel (Section IV-C), for images",
         "rnd",

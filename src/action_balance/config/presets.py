@@ -35,6 +35,7 @@ _CLASSIC = PPOConfig(
 _PRESETS: dict[Preset, AgentConfig] = {
     # Environments of users, whose rewards can have any scale: PPO with separate trunks and normalised returns.
     "classic": AgentConfig(
+        method="rnd",
         steps=100_000,
         ppo=_CLASSIC,
         bonus=BonusConfig(update_proportion=0.25),
@@ -44,18 +45,19 @@ _PRESETS: dict[Preset, AgentConfig] = {
     # over a large rollout than in classic. Small images have one convolution with 16 channels, as the agents of MinAtar
     # do (Young and Tian, 2019, https://arxiv.org/abs/1903.03176).
     "vectorized": AgentConfig(
+        method="rnd",
         steps=2_000_000,
         envs=64,
         ppo=replace(_CLASSIC, epochs=4, minibatches=8, learning_rate=1e-3),
         bonus=BonusConfig(update_proportion=0.25),
         image=ImageConfig(channels=16, small_layers=1, features=128, trunk=128, bonus_features=128),
     ),
-    # Small worlds: small networks, a few environments, minutes on a laptop. These are the defaults of the classes.
-    "study": AgentConfig(),
-    # The same where the order of actions decides, and where distances do: with the settings that the tuning has chosen
-    # for each method (docs/protocol.md).
-    "chains": AgentConfig(),
-    "rooms": AgentConfig(),
+    # Small worlds: small networks, a few environments, minutes on a laptop. These are the defaults of the classes, but
+    # for the method: that of the paper is theirs.
+    "study": AgentConfig(method="rnd"),
+    # The same, tuned for each method where the order of actions decides, and where distances do (docs/protocol.md).
+    "chains": AgentConfig(method="elliptical"),
+    "rooms": AgentConfig(method="rnd"),
     # The paper's Atari experiments, as its authors ran them: 32 environments, 42 million steps, a quarter of the
     # samples for the predictors; all else as in RND.
     "atari-paper": AgentConfig(envs=32, steps=42_000_000, ppo=_RND, bonus=_ATARI),

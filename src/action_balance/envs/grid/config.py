@@ -42,7 +42,6 @@ class GridConfig(DeviceEnvConfig):
 
     label: ClassVar[str] = "grid world"
     order: ClassVar[int] = 0
-    preset: ClassVar[str] = "rooms"
     forms: ClassVar[tuple[str, ...]] = tuple(SIZES)
     has_images: ClassVar[bool | None] = False
     common_scale: ClassVar[bool] = True

@@ -59,6 +59,16 @@ def effects(ours: Data) -> Data:
     return found
 
 
+def leaders(rows: Data, count: int = 3) -> list[Data]:
+    """The setups that are better than their base in the most worlds, less those in which they are worse."""
+    found = [
+        {"name": name, "above": len(row["above"]), "below": len(row["below"]), "of": sum(map(len, row.values()))}
+        for name, row in rows.items()
+        if row["above"]
+    ]
+    return sorted(found, key=lambda one: (one["below"] - one["above"], -one["above"]))[:count]
+
+
 def overview(ours: Data) -> Data:
     """How many agents solve each world with each next-state bonus: a row per setup, by world; and the best of a world
     that do not enumerate states."""

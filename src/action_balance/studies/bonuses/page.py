@@ -32,6 +32,7 @@ NBSP = "\N{NO-BREAK SPACE}"
 
 def result_page(folder: Path, summary: Data) -> str:
     ours, settings = summary["ours"], settings_of(BonusesSettings, summary["settings"])
+    effects = findings.effects(ours)
     return study_page(
         "bonuses",
         folder,
@@ -39,7 +40,8 @@ def result_page(folder: Path, summary: Data) -> str:
         overview=findings.overview(ours),
         counters=findings.counters(ours),
         best_within=findings.best_within(ours),
-        effects=findings.effects(ours),
+        effects=effects,
+        leaders={part: findings.leaders(rows) for part, rows in effects.items()},
         planned=len(settings.conditions()),
         missing=findings.missing(settings, ours),
         courses=findings.courses(ours),

@@ -65,34 +65,40 @@ class StudyWorld:
     steps: int = 120_000  # environment steps of each agent in the full study, those of the warm-up included
     envs: int = 8  # environments of each agent
     threshold: float | None = 0.5  # the mean return over 100 episodes that solves it; None where there is no reward
+    kind: str | None = None  # the kind of world whose tuned settings its agents have; None for the family's preset
     short: str = ""  # its title in narrow places (default: the title)
     agents: int = AGENTS  # of each kind in the full study
+
+    @property
+    def preset(self) -> str:
+        """The preset of its agents."""
+        return self.kind or self.env.preset_of(self.env.name)
 
     @property
     def brief(self) -> str:
         return self.short or self.title
 
-    @property
-    def preset(self) -> str:
-        """The preset of its agents; a kind of world that was tuned, or the one that its library has by default."""
-        return self.env.preset_of(self.env.name)
-
 
 #: The worlds by name.
 WORLDS = {
-    "deep-sea-10": StudyWorld("deep sea 10", env_config("deep-sea", size=10)),
-    "deep-sea-14": StudyWorld("deep sea 14", env_config("deep-sea", size=14)),
+    "deep-sea-10": StudyWorld("deep sea 10", env_config("deep-sea", size=10), kind="chains"),
+    "deep-sea-14": StudyWorld("deep sea 14", env_config("deep-sea", size=14), kind="chains"),
     "deep-sea-10-distractors": StudyWorld(
-        "deep sea 10 with distractors", env_config("deep-sea", size=10, distractors=DISTRACTORS), short="distractors"
+        "deep sea 10 with distractors",
+        env_config("deep-sea", size=10, distractors=DISTRACTORS),
+        kind="chains",
+        short="distractors",
     ),
-    "lock-6": StudyWorld("combination lock with 18 actions", env_config("lock"), short="lock"),
-    "corridor-25": StudyWorld("corridor 25", env_config("corridor", size=25), short="corridor"),
-    "goal-40": StudyWorld("goal 40 x 40", env_config("goal"), steps=40_000, envs=1, short="goal"),
-    "open-40": StudyWorld("open grid 40 x 40", env_config("open"), steps=40_000, threshold=None, short="open grid"),
+    "lock-6": StudyWorld("combination lock with 18 actions", env_config("lock"), kind="chains", short="lock"),
+    "corridor-25": StudyWorld("corridor 25", env_config("corridor", size=25), kind="rooms", short="corridor"),
+    "goal-40": StudyWorld("goal 40 x 40", env_config("goal"), steps=40_000, envs=1, kind="rooms", short="goal"),
+    "open-40": StudyWorld(
+        "open grid 40 x 40", env_config("open"), steps=40_000, threshold=None, kind="rooms", short="open grid"
+    ),
     "mountain-car": StudyWorld(
         "MountainCar", env_config("gymnax:MountainCar-v0"), steps=131_072, threshold=-130.0, short="MountainCar"
     ),
-    "deep-sea-20": StudyWorld("deep sea 20", env_config("deep-sea", size=20), steps=240_000),
+    "deep-sea-20": StudyWorld("deep sea 20", env_config("deep-sea", size=20), steps=240_000, kind="chains"),
     "doorkey-6": StudyWorld(
         "DoorKey 6 x 6",
         env_config("xminigrid:MiniGrid-DoorKey-6x6", show_carried=True),
@@ -101,7 +107,7 @@ WORLDS = {
         threshold=0.8,
         short="DoorKey",
     ),
-    "deep-sea-30": StudyWorld("deep sea 30", env_config("deep-sea", size=30), steps=300_000),
+    "deep-sea-30": StudyWorld("deep sea 30", env_config("deep-sea", size=30), steps=300_000, kind="chains"),
 }
 
 #: The kinds of worlds that were tuned: presets.
