@@ -23,8 +23,7 @@ from action_balance.runs import RunFolder
 def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
     """No settings that the tuning has chosen, whatever they are, and one default method in all worlds."""
     monkeypatch.setattr("action_balance.config.tuned._chosen", dict)
-    for kind in ("chains", "rooms"):
-        monkeypatch.setitem(PRESETS, kind, replace(PRESETS["study"], preset=kind))
+    monkeypatch.setitem(PRESETS, "study", replace(PRESETS["study"], method="action-balance-rnd"))
 
 
 def train(*words: str) -> Train:
@@ -100,14 +99,22 @@ def test_a_method_has_its_tuned_settings_and_flags_override_them(monkeypatch: py
     rnd = {"ppo.learning_rate": 0.25, "ppo.clip": 0.3}
     icm = {"ppo.clip": 0.2, "bonus_settings.icm.features": 64}
     monkeypatch.setattr("action_balance.config.tuned._chosen", lambda: {"chains": {"rnd": rnd, "icm": icm}})
-    assert train("deep-sea", "--method", "rnd").settings.agent == agent_config("chains", method="rnd")
-    ppo = train("deep-sea", "--method", "rnd", "--clip", "0.1").settings.agent.ppo
+    words = "deep-sea", "--preset", "chains"
+    assert train(*words, "--method", "rnd").settings.agent == agent_config("chains", method="rnd")
+    ppo = train(*words, "--method", "rnd", "--clip", "0.1").settings.agent.ppo
     assert (ppo.learning_rate, ppo.clip) == (0.25, 0.1)
-    words = "deep-sea", "--method", "ppo", "--intrinsic", "icm"
+    words = *words, "--method", "ppo", "--intrinsic", "icm"
     assert train(*words).settings.agent == agent_config("chains", method="ppo", intrinsic="icm")
     assert train(*words, "--icm-features", "9").settings.agent.bonus_settings == {"icm": {"features": 9}}
-    assert train("open", "--method", "rnd").settings.agent.ppo == PRESETS["study"].ppo
+    assert train("deep-sea", "--method", "rnd").settings.agent.ppo == PRESETS["study"].ppo
     assert train("open", "--method", "rnd", "--preset", "chains").settings.agent.ppo.clip == 0.3
+
+
+def test_a_family_has_its_own_default_method_with_its_default_preset() -> None:
+    assert train("deep-sea").settings.agent.method == train("deep-sea", "--preset", "study").settings.agent.method
+    assert train("deep-sea").settings.agent.method == "elliptical"
+    assert train("deep-sea", "--preset", "classic").settings.agent.method == PRESETS["classic"].method
+    assert train("open").settings.agent.method == PRESETS["study"].method
 
 
 def test_flags_override_the_settings_of_an_earlier_run(tmp_path: Path) -> None:
@@ -173,7 +180,7 @@ def test_a_file_that_is_no_config_is_one_line(
     ("words", "folder"),
     [
         (("deep-sea", "--method", "rnd", "--seed", "3"), "runs/deep-sea-rnd-3"),
-        (("gym:ActionBalance/Grid-v0",), "runs/gym-ActionBalance-Grid-v0-action-balance-rnd-0"),
+        (("gym:ActionBalance/Grid-v0",), "runs/gym-ActionBalance-Grid-v0-rnd-0"),
         (("open", "--out", "there"), "there"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 
 from action_balance.config import tuned as module
 from action_balance.config.methods import METHODS
-from action_balance.config.presets import PRESETS, agent_config
+from action_balance.config.presets import agent_config
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.config.tuned import FILE, setup_name, tuned, with_values
@@ -16,7 +16,7 @@ SUMMARY = Path(__file__).parents[2] / "results" / "tuning" / "summary.json"
 
 
 def test_every_setting_is_found_by_its_name() -> None:
-    start = PRESETS["study"]
+    start = agent_config("study", method="action-balance-rnd")
     values = {"steps": 9000, "ppo.learning_rate": 0.5, "ppo.clip": 0.25, "bonus.action_coef": "auto"}
     agent = with_values(start, values)
     assert (agent.steps, agent.ppo.learning_rate, agent.ppo.clip, agent.bonus.action_coef) == (9000, 0.5, 0.25, "auto")

@@ -229,9 +229,10 @@ def _start(chosen: Mapping[str, Any], typed: set[str]) -> dict[str, Any]:
             raise UserError("--preset and --config both set what to start from: use only one of them")
         earlier = _earlier(config, env, typed, bool(chosen.get("trust")))
         return {"settings": earlier, AGENT: with_method(earlier.agent, *names)}
-    if preset is None:
-        preset, names[0] = _family(env).preset_of(env or ""), names[0] or _family(env).default_method
-    return {AGENT: preset_config(preset, *names)}
+    usual = _family(env).preset_of(env or "")
+    if preset in (None, usual):
+        names[0] = names[0] or _family(env).default_method
+    return {AGENT: preset_config(preset or usual, *names)}
 
 
 def _bonuses(

@@ -36,6 +36,11 @@ def tuned(kind: str, method: str, intrinsic: str | None = None, action_bonus: st
     return chosen.get(setup_name(method, intrinsic, action_bonus), chosen.get(COMMON, {}))
 
 
+def is_tuned(kind: str, method: str, intrinsic: str | None = None, action_bonus: str | None = None) -> bool:
+    """Whether a method was tuned in a kind of world."""
+    return setup_name(method, intrinsic, action_bonus) in _chosen().get(kind, {})
+
+
 def setup_name(method: str, intrinsic: str | None = None, action_bonus: str | None = None) -> str:
     """What a method is called in the file: its bonuses, or how it chooses actions without an action bonus."""
     about = METHODS[method]

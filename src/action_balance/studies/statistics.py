@@ -17,7 +17,7 @@ CONFIDENCE = 0.95
 RESAMPLES = 2000
 
 #: Resamples of intervals that are corrected for several comparisons, whose ends lie further out.
-CORRECTED = 10_000
+CORRECTED = 100_000
 
 #: Fewest runs for an interval. With fewer, Student's interval leaves the possible values far behind and a bootstrap
 #: shows little more than the range, so the range itself is given.

@@ -48,6 +48,17 @@ def test_each_study_has_its_worlds() -> None:
     assert worlds("rnd+ucb") == worlds("rnd+epsilon-greedy") == balanced
 
 
+def test_what_was_not_tuned_in_a_kind_of_world_is_left_out_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    known = {("chains", "ppo", "rnd", NONE), ("chains", "ppo", "rnd", "hash")}
+    monkeypatch.setattr("action_balance.studies.bonuses.settings.is_tuned", lambda *names: names in known)
+    plan = [*BonusesSettings(scale="full", worlds=("deep-sea-10", "corridor-25", "mountain-car")).plan()]
+    coefs = ["rnd+hash-auto", "rnd+hash-1", "rnd+hash-3", "rnd+hash-to-0"]
+    chains = ["rnd", "rnd+hash", "random", *coefs]
+    assert [one.partition("--")[2] for one in plan if one.startswith("deep-sea-10--")] == chains
+    assert [one for one in plan if one.startswith("corridor-25--")] == ["corridor-25--random"]
+    assert "mountain-car--icm" in plan  # where no method was tuned
+
+
 def test_only_what_estimates_lifelong_counts_is_compared_with_them() -> None:
     def compared(world: str, name: str) -> tuple[bool, bool]:
         one = Condition(world, Setup.of(name))

@@ -54,7 +54,7 @@ def part_of(setup: Setup) -> str:
 
 def world_numbers(world: World) -> Data:
     about, any_one = WORLDS[world.name], world.any
-    compared = [one.setup for one in world.records.values() if one.setup.base != one.setup]
+    compared = [one.setup for name, one in world.records.items() if one.setup.base.name in {*world.records} - {name}]
     comparisons = {part: max(1, sum(part_of(one) == part for one in compared)) for part in PARTS}
     return {
         "title": about.title,

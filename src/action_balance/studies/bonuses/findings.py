@@ -61,7 +61,7 @@ def effects(ours: Data) -> Data:
 
 def leaders(rows: Data, count: int = 3) -> list[Data]:
     """The setups that are better than their base in the most worlds, less those in which they are worse."""
-    found = [
+    found: list[Data] = [
         {"name": name, "above": len(row["above"]), "below": len(row["below"]), "of": sum(map(len, row.values()))}
         for name, row in rows.items()
         if row["above"]

@@ -10,7 +10,7 @@ from action_balance.config.methods import ACTION_BONUSES, AUTO, INTRINSIC_BONUSE
 from action_balance.config.presets import preset_config
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
-from action_balance.config.tuned import Values, tuned
+from action_balance.config.tuned import Values, is_tuned, tuned
 from action_balance.studies.checks import check_count, check_names, check_seeds
 
 #: Agents of each kind in the full study.
@@ -176,6 +176,10 @@ class Setup:
         action, _ = COEFFICIENTS.get(self.action, (self.action, None))
         return (action, self.intrinsic, None) if action in (RANDOM, EPSILON_GREEDY) else ("ppo", self.intrinsic, action)
 
+    def is_tuned(self, kind: str | None) -> bool:
+        """Whether it was tuned in a kind of world; always where none of the methods was, as a random walk."""
+        return kind is None or self.action == RANDOM or is_tuned(kind, *self._names)
+
     def tuned(self, preset: str) -> Values:
         """What the tuning has chosen for it in a kind of world."""
         return tuned(preset, *self._names)
@@ -233,7 +237,8 @@ class Condition:
 
 @dataclass(frozen=True)
 class BonusesSettings:
-    """Settings of ``reproduce bonuses``. All other settings are those that the tuning has chosen for each method."""
+    """Settings of ``reproduce bonuses``. All other settings are those that the tuning has chosen for each method; those
+    that were not tuned are left out."""
 
     scale: ScaleName = "small"
     """small: 6 agents of 40,000 steps in two worlds, 10 to 15 minutes on two cores. full: 32 agents in all worlds,
@@ -278,7 +283,7 @@ class BonusesSettings:
             if study in self.studies
             for world in worlds
             for setup in _needed(study, world)
-            if self._is_chosen(setup)
+            if self._is_chosen(setup) and setup.is_tuned(WORLDS[world].kind)
         )
         return list(dict.fromkeys(found))
 

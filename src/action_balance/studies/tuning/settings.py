@@ -20,7 +20,7 @@ from action_balance.studies.bonuses.settings import (
 from action_balance.studies.checks import check_names, check_seeds
 from action_balance.studies.sweep.space import Axis, Choice, Range, Space
 
-#: The worlds of each kind. None of them is reported; they are smaller than those that are.
+#: The worlds of each kind. None of them is reported; they are smaller than most that are.
 WORLDS_OF: dict[str, dict[str, StudyWorld]] = {
     "chains": {
         "deep-sea-12": StudyWorld("deep sea 12", env_config("deep-sea", size=12), steps=60_000),
@@ -34,9 +34,8 @@ WORLDS_OF: dict[str, dict[str, StudyWorld]] = {
     },
 }
 
-#: All worlds by name, and the kind of each.
+#: All worlds by name.
 WORLDS = {name: world for worlds in WORLDS_OF.values() for name, world in worlds.items()}
-KIND_OF = {name: kind for kind, worlds in WORLDS_OF.items() for name in worlds}
 
 #: The preset whose settings trials change.
 BASE_PRESET = "study"
