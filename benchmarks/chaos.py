@@ -53,7 +53,7 @@ from action_balance.machine import cores
 PATIENCE, HANG, MAX_MEMORY = 8.0, 120.0, 4 * 10**9
 TINY = (
     *("--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1", "--warmup-rollouts", "1"),
-    *("--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4"),
+    *("--method", "action-balance-rnd", "--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4"),
 )
 TINY_GRID = ("--runs", "2", "--episodes", "2", "--episode-steps", "8", "--max-steps", "100")
 GRID = ("reproduce", "grid", *TINY_GRID, "--size", "4", "--goals", "3,3", "--studies", "coverage", "goals")

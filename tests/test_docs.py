@@ -322,7 +322,8 @@ def test_the_table_of_metrics_has_everything_that_a_run_writes(
     with _fast_compiler():
         _run(next(words for words in commands if words[1] == "train" and str(run) in words), done)
     rows, timing = ([json.loads(line) for line in (run / file).read_text().splitlines()] for file in LOGS)
-    assert all(row.keys() == _documented(AgentConfig(), states) for row in rows)
+    agent = TrainConfig.for_display(RunFolder.open(run).config).agent
+    assert all(row.keys() == _documented(agent, states) for row in rows)
     documented = {name for name, part in _metrics_table().items() if part == TIMING}
     found = set(timing[0]) - {"update", "steps"}
     assert found <= documented

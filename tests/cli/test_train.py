@@ -103,9 +103,9 @@ def test_a_method_has_its_tuned_settings_and_flags_override_them(monkeypatch: py
     assert train(*words, "--method", "rnd").settings.agent == agent_config("chains", method="rnd")
     ppo = train(*words, "--method", "rnd", "--clip", "0.1").settings.agent.ppo
     assert (ppo.learning_rate, ppo.clip) == (0.25, 0.1)
-    words = *words, "--method", "ppo", "--intrinsic", "icm"
-    assert train(*words).settings.agent == agent_config("chains", method="ppo", intrinsic="icm")
-    assert train(*words, "--icm-features", "9").settings.agent.bonus_settings == {"icm": {"features": 9}}
+    with_icm = *words, "--method", "ppo", "--intrinsic", "icm"
+    assert train(*with_icm).settings.agent == agent_config("chains", method="ppo", intrinsic="icm")
+    assert train(*with_icm, "--icm-features", "9").settings.agent.bonus_settings == {"icm": {"features": 9}}
     assert train("deep-sea", "--method", "rnd").settings.agent.ppo == PRESETS["study"].ppo
     assert train("open", "--method", "rnd", "--preset", "chains").settings.agent.ppo.clip == 0.3
 

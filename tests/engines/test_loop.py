@@ -37,7 +37,8 @@ from action_balance.runs.tree_file import to_arrays
 SMALL = (
     *("--size", "4", "--envs", "4", "--rollout-steps", "16", "--minibatches", "2", "--epochs", "2"),
     *("--warmup-rollouts", "2", "--hidden", "8", "--bonus-hidden", "8", "--bonus-outputs", "4"),
-    *("--steps", "2688", "--checkpoint-every", "5", "--seeds", "2", "--action-coef", "auto"),
+    *("--steps", "2688", "--checkpoint-every", "5", "--seeds", "2"),
+    *("--method", "action-balance-rnd", "--action-coef", "auto"),
 )
 
 

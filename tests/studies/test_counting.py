@@ -100,7 +100,7 @@ def test_observations_and_successors_are_those_of_the_environment(name: str, siz
 
 
 def test_bonuses_of_states_transitions_and_pairs_are_what_the_agent_gets(monkeypatch: pytest.MonkeyPatch) -> None:
-    config = TrainConfig(env_config("deep-sea", size=3), Setup("rnd", "distillation").agent(1024, 8))
+    config = TrainConfig(env_config("deep-sea", size=3), Setup("rnd", "distillation").agent(1024, 8, "study"))
     context = AgentContext(config.agent, config.env.spec)
     stats = RunningMeanStd(jnp.float32(50), jnp.full(9, 0.1), jnp.full(9, 5.0))
     agent = init_agent(context, stats, KEY)

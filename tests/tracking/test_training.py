@@ -13,7 +13,7 @@ from wandb_file import history, offline, offline_runs
 from action_balance.runs import RunFolder
 
 #: The program of `api/test_run.py`.
-WORDS = ("deep-sea", "--size", "4", "--seeds", "2", *NET)
+WORDS = ("deep-sea", "--size", "4", "--seeds", "2", "--method", "rnd", *NET)
 TRACKED = ("--track", "wandb", "--track", "mlflow", "--track-project", "mine")
 
 

@@ -4,6 +4,7 @@ import json
 import shutil
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import numpy as np
 import pytest
 from command import call
 
+from action_balance.config.presets import PRESETS
 from action_balance.config.train import TrainConfig
 from action_balance.engines.factory import evaluate_run, make_trainer
 from action_balance.engines.host import trainer as host
@@ -38,8 +40,9 @@ WHOLE = ("--groups", "2", "--minibatches", "2", "--hidden", "8", "--bonus-hidden
 
 @pytest.fixture(scope="module", autouse=True)
 def programs() -> Iterator[None]:
-    """Programs are kept, however many there are; the environments of `gym_cases`."""
+    """Programs are kept, however many there are; the environments of `gym_cases`; both bonuses unless one is named."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(PRESETS, "classic", replace(PRESETS["classic"], method="action-balance-rnd"))
         patch.setattr(host, "_compiled", cache(CompiledUpdate))
         patch.setattr(sys, "path", [str(CASES), *sys.path])
         yield

@@ -32,7 +32,18 @@ def _cases(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_forbidden_actions_are_never_taken(tmp_path: Path) -> None:
     # With everything that may forget a mask: components, epsilon, the mean and the deviation of bonuses, groups, an
     # update that lags behind.
-    options = ("--epsilon", "0.3", "--normalize", "standard", "--groups", "2", "--lag", "1")
+    options = (
+        "--method",
+        "action-balance-rnd",
+        "--epsilon",
+        "0.3",
+        "--normalize",
+        "standard",
+        "--groups",
+        "2",
+        "--lag",
+        "1",
+    )
     run = str(tmp_path / "run")
     assert call("train", "gym:gym_cases:GuidedDials", "--out", run, *SMALL, *options) == 0
     rows = read_metrics(tmp_path / "run")
