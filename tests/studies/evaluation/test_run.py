@@ -21,7 +21,7 @@ SMALL = (
     *("--size", "4", "--envs", "4", "--rollout-steps", "8", "--minibatches", "2", "--epochs", "1"),
     *("--warmup-rollouts", "1", "--hidden", "8", "--steps", "352", "--checkpoint-every", "4"),
 )
-BONUS = ("--bonus-hidden", "8", "--bonus-outputs", "4")
+BONUS = ("--method", "action-balance-rnd", "--bonus-hidden", "8", "--bonus-outputs", "4")
 
 
 @pytest.fixture(scope="module")
