@@ -64,6 +64,13 @@ def test_what_is_not_made_everywhere_chooses_nothing() -> None:
     assert apart["kinds"]["chains"]["common"] == apart["chosen"]["chains"]["common"] == {}
 
 
+def test_a_method_without_all_trials_is_left_out_of_a_kind() -> None:
+    whole = [one for number in (0, 1) for one in everywhere("chains", "rnd", number, [1])]
+    part = [*everywhere("chains", "none", 0, [1]), trial("deep-sea-12", "none", 1, [1])]
+    more = everywhere("chains", "rnd", 2, [1])
+    assert analysis.with_all_trials([*part, *more, *whole], 2) == whole
+
+
 def test_a_record_has_when_the_agents_solved_their_world(tmp_path: Path) -> None:
     config = TuningSettings(seeds=2).config("deep-sea-12", METHODS["none"], {})
     episodes, returns = np.full((2, 58), 50.0), np.zeros((2, 58))

@@ -15,7 +15,7 @@ from action_balance.studies.registry import page_of
 
 
 def report(out: Path) -> str:
-    cli.main(["reproduce", "tuning", "--out", str(out), "--report-only"])
+    cli.main(["reproduce", "tuning", "--out", str(out), "--report-only", "--trials", "3"])
     return (out / "report.html").read_text()
 
 

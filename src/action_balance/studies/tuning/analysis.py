@@ -14,6 +14,16 @@ from action_balance.studies.tuning.settings import METHODS, SHARED, WORLDS_OF, t
 Trials = Mapping[int, Mapping[str, TrialRecord]]
 
 
+def with_all_trials(records: Sequence[TrialRecord], count: int) -> list[TrialRecord]:
+    """The first trials of the methods that have all of them in a kind of world: fewer would be an unequal chance."""
+    records, kept = [one for one in records if one.trial < count], []
+    for worlds in WORLDS_OF.values():
+        for name in METHODS:
+            own = [one for one in records if one.method == name and one.world in worlds]
+            kept += own if len(complete(own, worlds)) == count else []
+    return kept
+
+
 def numbers(records: Sequence[TrialRecord]) -> Data:
     kinds = {kind: _kind(kind, records) for kind in WORLDS_OF}
     kinds = {kind: about for kind, about in kinds.items() if about["methods"]}

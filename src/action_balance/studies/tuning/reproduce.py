@@ -19,10 +19,11 @@ def _analyse(
     settings: TuningSettings, records: Sequence[TrialRecord], notes: Sequence[str], before: Data | None
 ) -> Findings:
     del notes
-    ours, given = analysis.numbers(records), plain(settings)
+    given = plain(settings) if before is None else before.get("settings", plain(settings))
+    ours = analysis.numbers(analysis.with_all_trials(records, given["trials"]))
     return Findings(
         summary={
-            "settings": given if before is None else before.get("settings", given),
+            "settings": given,
             "ours": ours,
             "made_by": made_by(records),
         },
