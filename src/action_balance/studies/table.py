@@ -36,14 +36,14 @@ STUDIES = {
     "bonuses": Entry(
         BonusesSettings,
         "shared",
-        "Which bonuses count visits, and how much counting helps. It takes 10 to 15 minutes on two cores. With --scale "
-        "full, it needs a GPU, and several processes with --train-only can share the work.",
+        "Which bonus solves which world, with the settings of the tuning. It takes 10 to 15 minutes on two cores, and hours "
+        "with --scale full; several processes with --train-only can share the work.",
     ),
     "tuning": Entry(
         TuningSettings,
         "shared",
-        "The settings of every method, searched in worlds that no study reports. It takes about an hour and a half on "
-        "two cores, with two processes, one of them with --train-only.",
+        "The settings of every method, searched in worlds that no study reports. It takes about two hours on two "
+        "cores, with two processes, one of them with --train-only.",
     ),
     "atari": Entry(
         AtariSettings,
