@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 from bonus_records import comparison, numbers, record
 
-from action_balance.studies.bonuses.findings import best_within, counters, courses, effects, missing, overview
+from action_balance.studies.bonuses.findings import best_within, counters, courses, effects, missing, overview, seas
 from action_balance.studies.bonuses.settings import BonusesSettings
 
 RND = [1000, 2000, -1, 1500, 500]
@@ -39,6 +39,23 @@ def test_the_most_agents_that_solve_a_world_are_those_of_a_bonus_that_does_not_e
     assert (found["names"], found["most"]) == (["random", "rnd", "count"], {"deep-sea-10": 4})
     assert {name: one["solved"] for name, one in found["worlds"]["deep-sea-10"].items()} == {
         **{"count": 5, "rnd": 4, "random": 0}
+    }
+
+
+def test_the_largest_deep_sea_is_solved_by_half_of_the_agents_within_10_000_episodes() -> None:
+    limit, steps = 10_000 * 20, np.array([2 * 10_000 * 20], np.int32)
+    ours = numbers(
+        record("deep-sea-10", "rnd", RND),
+        record("deep-sea-20", "rnd", [limit, limit, limit + 1, limit + 1, -1], steps=steps),
+        record("deep-sea-20", "hash", [limit, limit, limit, limit + 1, -1], steps=steps),
+        record("deep-sea-14", "hash", HASH),
+    )
+    assert seas(ours) == {
+        "worlds": ["deep-sea-10", "deep-sea-20"],
+        "rows": {
+            "rnd": {"solved": {"deep-sea-10": 4, "deep-sea-20": 2}, "largest": 10},
+            "hash": {"solved": {"deep-sea-20": 3}, "largest": 20},
+        },
     }
 
 

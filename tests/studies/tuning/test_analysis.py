@@ -16,6 +16,7 @@ def test_the_trial_whose_agents_are_fastest_is_chosen_and_the_larger_area_decide
     records = [
         trial("deep-sea-12", "rnd", 0, [1, 3]),  # 1/4
         trial("deep-sea-9-distractors", "rnd", 0, [6, 8]),  # 7/8
+        trial("deep-sea-18", "rnd", 0, [4, 5]),  # 9/16
         *everywhere("chains", "rnd", 1, [4, 4], 0.25),
         *everywhere("chains", "rnd", 2, [2, 6], 0.75),
         trial("deep-sea-12", "rnd", 3, [1, 1]),  # incomplete
@@ -73,13 +74,13 @@ def test_a_method_without_all_trials_is_left_out_of_a_kind() -> None:
 
 def test_a_record_has_when_the_agents_solved_their_world(tmp_path: Path) -> None:
     config = TuningSettings(seeds=2).config("deep-sea-12", METHODS["none"], {})
-    episodes, returns = np.full((2, 58), 50.0), np.zeros((2, 58))
-    returns[0, 29:] = 1.0
+    episodes, returns = np.full((2, 117), 50.0), np.zeros((2, 117))
+    returns[0, 59:] = 1.0
     path = pretend(tmp_path, "deep-sea-12--none--00", config, episodes=episodes, episode_return=returns)
     made = TrialRecord.read(path)
-    assert made.solved_at.tolist() == [30 * 1024, -1]  # half of the last 100 episodes
-    assert made.area == pytest.approx([0.5, 0])
-    assert made.time == (30 / 58 + 1) / 2
+    assert made.solved_at.tolist() == [60 * 1024, -1]  # half of the last 100 episodes
+    assert made.area == pytest.approx([58 / 117, 0])
+    assert made.time == (60 / 117 + 1) / 2
     assert (made.world, made.method, made.trial) == ("deep-sea-12", "none", 0)
     assert belongs(made.name, config)
     assert not belongs("deep-sea-10--none--00", config)

@@ -8,7 +8,17 @@ from action_balance.errors import UserError
 from action_balance.studies.bonuses.settings import WORLDS as REPORTED
 from action_balance.studies.bonuses.settings import BonusesSettings
 from action_balance.studies.sweep.space import Choice
-from action_balance.studies.tuning.settings import LIMIT, METHODS, SHARED, WORLDS, TuningSettings, space, trials
+from action_balance.studies.tuning.settings import (
+    LIMIT,
+    METHODS,
+    METHODS_OF,
+    SHARED,
+    WORLDS,
+    WORLDS_OF,
+    TuningSettings,
+    space,
+    trials,
+)
 
 
 def test_every_method_begins_with_its_anchors() -> None:
@@ -49,7 +59,7 @@ def test_every_choice_is_tried_and_numbers_are_within_their_range() -> None:
 
 def test_more_trials_begin_with_the_same_ones() -> None:
     few, many = (TuningSettings(trials=count).plan() for count in (3, 5))
-    assert len(many) - len(few) == 2 * len(METHODS) * len(WORLDS)
+    assert len(many) - len(few) == 2 * sum(len(METHODS_OF[kind]) * len(worlds) for kind, worlds in WORLDS_OF.items())
     assert few.items() <= many.items()
 
 
@@ -78,7 +88,7 @@ def test_all_methods_have_the_same_steps_in_a_world() -> None:
     [
         ({"trials": 0}, "--trials must be 1 or more"),
         ({"trials": 65}, "--trials must be at most 64"),
-        ({"worlds": ("deep-sea-10",)}, "deep-sea-12"),
+        ({"worlds": ("deep-sea-10",)}, "deep-sea-18"),
         ({"methods": ("rnd+hsh",)}, r"rnd\+hash"),
     ],
 )

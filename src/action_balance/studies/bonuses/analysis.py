@@ -8,7 +8,7 @@ from action_balance.config.methods import NONE
 from action_balance.files import Data
 from action_balance.studies import solving, statistics
 from action_balance.studies.bonuses.records import PAIRS, BonusRecord, Comparison
-from action_balance.studies.bonuses.settings import COEFFICIENTS, EXACT, RANDOM, WORLDS, Setup
+from action_balance.studies.bonuses.settings import COEFFICIENTS, EPISODES, EXACT, RANDOM, SEAS, WORLDS, Setup
 from action_balance.studies.counting import CALIBRATED, SMALLEST, mean_correlation
 from action_balance.studies.records import grouped
 from action_balance.studies.statistics import Estimate, to_data
@@ -93,6 +93,7 @@ def setup_numbers(world: World, name: str, comparisons: Mapping[str, int]) -> Da
         "time": to_data(statistics.bootstrap_mean(record.time.astype(float))),
         "median": to_data(solving.median(record.solved_at, record.limit)),
         "faster": to_data(statistics.paired_ratio(other.time, record.time, comparisons=count)) if other else None,
+        "in_time": _in_time(record),
         "found": int(record.found.sum()),
         "first": to_data(statistics.bootstrap_mean(record.found_steps.astype(float))),
         "sooner": to_data(world.sooner(name, setup.base.name)) if other else None,
@@ -101,6 +102,13 @@ def setup_numbers(world: World, name: str, comparisons: Mapping[str, int]) -> Da
         "curve": [float((record.solved & (record.solved_at <= steps)).mean()) for steps in record.steps],
         "steps": record.steps.tolist(),
     }
+
+
+def _in_time(record: BonusRecord) -> int | None:
+    """Agents that solve a deep sea within the episodes of bsuite."""
+    if record.world not in SEAS:
+        return None
+    return int((record.solved & (record.solved_at <= EPISODES * SEAS[record.world])).sum())
 
 
 def _course(record: BonusRecord) -> Data:

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from action_balance.files import Data
 from action_balance.studies.bonuses.analysis import CATEGORIES, COEFS, COUNTS, NEXT_STATE, ORDERS, PARTS, category
 from action_balance.studies.bonuses.records import PAIRS
-from action_balance.studies.bonuses.settings import EXACT, BonusesSettings, Setup
+from action_balance.studies.bonuses.settings import EXACT, SEAS, BonusesSettings, Setup
 from action_balance.web.format import as_float
 
 
@@ -86,6 +86,18 @@ def overview(ours: Data) -> Data:
             for world, setups in worlds.items()
         },
     }
+
+
+def seas(ours: Data) -> Data:
+    """How many agents solve each deep sea within the episodes of bsuite, and the largest one that half of them or more
+    do: a row per next-state bonus."""
+    shown = overview({"worth": {world: about for world, about in ours["worth"].items() if world in SEAS}})
+    rows: Data = {}
+    for name in shown["names"]:
+        solved = {world: setups[name]["in_time"] for world, setups in shown["worlds"].items() if name in setups}
+        half = [SEAS[world] for world, count in solved.items() if 2 * count >= ours["worth"][world]["agents"]]
+        rows[name] = {"solved": solved, "largest": max(half, default=None)}
+    return {"worlds": sorted(shown["worlds"], key=SEAS.__getitem__), "rows": rows}
 
 
 def missing(settings: BonusesSettings, ours: Data) -> dict[str, list[str]]:

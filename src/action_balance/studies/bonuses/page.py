@@ -11,6 +11,7 @@ from action_balance.studies.bonuses.records import EPISODES as GREEDY_EPISODES
 from action_balance.studies.bonuses.settings import (
     COEFFICIENTS,
     DISTRACTORS,
+    EPISODES,
     KINDS,
     LABELS,
     RANDOM,
@@ -21,7 +22,7 @@ from action_balance.studies.bonuses.settings import (
 from action_balance.studies.counting import SMALLEST
 from action_balance.studies.page import devices_of, settings_of, study_page
 from action_balance.studies.settings_text import command_line, flat, plain
-from action_balance.studies.solving import EPISODES
+from action_balance.studies.solving import EPISODES as SOLVING_EPISODES
 from action_balance.web.format import as_float, number
 
 #: Settings of agents that are not the same in all worlds, or that have no effect in them.
@@ -63,7 +64,9 @@ def result_page(folder: Path, summary: Data) -> str:
         factor=FACTOR,
         least_share=LEAST_SHARE,
         smallest=SMALLEST,
-        episodes=EPISODES,
+        episodes=SOLVING_EPISODES,
+        seas=findings.seas(ours),
+        sea_episodes=EPISODES,
         greedy_episodes=GREEDY_EPISODES,
         changed={
             f"{kind}: {Setup.of(name).label}": changes for kind in KINDS for name, changes in _tuned(kind, ours).items()

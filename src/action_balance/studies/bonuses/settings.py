@@ -25,6 +25,9 @@ DISTRACTORS = 16
 #: The next-state bonus that all others are compared with, and the one that enumerates states.
 BASE, EXACT = "rnd", "count"
 
+#: The best next-state bonus of the tuning that does not enumerate states, where it is not `BASE`, by kind of world.
+BEST = {"chains": "elliptical"}
+
 #: How actions are chosen without an action bonus: names of methods.
 EPSILON_GREEDY, RANDOM = "epsilon-greedy", "random"
 
@@ -108,6 +111,8 @@ WORLDS = {
         short="DoorKey",
     ),
     "deep-sea-30": StudyWorld("deep sea 30", env_config("deep-sea", size=30), steps=300_000, kind="chains"),
+    "deep-sea-40": StudyWorld("deep sea 40", env_config("deep-sea", size=40), steps=400_000, kind="chains"),
+    "deep-sea-50": StudyWorld("deep sea 50", env_config("deep-sea", size=50), steps=500_000, kind="chains"),
 }
 
 #: The kinds of worlds that were tuned: presets.
@@ -118,7 +123,12 @@ COUNTED = ("deep-sea-10", "corridor-25", "deep-sea-10-distractors")
 BALANCED = ("deep-sea-10", "lock-6", "deep-sea-14", "corridor-25", "deep-sea-10-distractors", "deep-sea-20")
 COMPARED = ("deep-sea-10", "lock-6")
 
-#: The studies: does it count, next-state bonuses, action bonuses on RND, and coefficients.
+#: Deep seas by size: which ones are solved within so many episodes is what bsuite asks (Osband et al., 2020). The two
+#: largest are trained only where they are named: they take hours on two cores.
+SEAS, EPISODES = {f"deep-sea-{size}": size for size in (10, 20, 30, 40, 50)}, 10_000
+LONG = ("deep-sea-40", "deep-sea-50")
+
+#: The studies: does it count, next-state bonuses, action bonuses, and coefficients.
 COUNTING, NEXT_STATE, ACTION, COEFFICIENT = STUDIES = ("counting", "next-state", "action", "coefficient")
 
 
@@ -133,7 +143,7 @@ class Scale:
 
 SCALES: dict[str, Scale] = {
     "small": Scale(6, 40_000, ("deep-sea-10", "deep-sea-10-distractors")),
-    "full": Scale(None, None, tuple(WORLDS)),
+    "full": Scale(None, None, tuple(world for world in WORLDS if world not in LONG)),
 }
 
 
@@ -302,6 +312,11 @@ class BonusesSettings:
         return chosen and (not self.action_bonus or setup.action in (NONE, *self.action_bonus))
 
 
+def balanced(kind: str | None) -> list[str]:
+    """The next-state bonuses to which action bonuses are added in a kind of world: RND, and the best one."""
+    return list(dict.fromkeys((BASE, BEST.get(kind or "", BASE))))
+
+
 def _needed(study: str, world: str) -> Iterator[Setup]:
     """The setups that a study compares in a world."""
     if study == NEXT_STATE:
@@ -312,6 +327,7 @@ def _needed(study: str, world: str) -> Iterator[Setup]:
         yield from (Setup(intrinsic) for intrinsic in STATE_COUNTERS)
         yield from (Setup(BASE, action) for action in PAIR_COUNTERS)
     if study == ACTION and world in BALANCED:
-        yield from (Setup(BASE, action) for action in (NONE, *ACTION_BONUSES, EPSILON_GREEDY))
+        for base in balanced(WORLDS[world].kind):
+            yield from (Setup(base, action) for action in (NONE, *ACTION_BONUSES, EPSILON_GREEDY))
     if study == COEFFICIENT and world in COMPARED:
         yield from (Setup(BASE, one) for one in COEFFICIENTS)

@@ -10,26 +10,28 @@ from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.config.tuned import Values
 from action_balance.studies.bonuses.settings import (
-    BASE,
     DISTRACTORS,
     EPSILON_GREEDY,
     INTRINSICS,
     Setup,
     StudyWorld,
+    balanced,
 )
 from action_balance.studies.checks import check_names, check_seeds
 from action_balance.studies.sweep.space import Axis, Choice, Range, Space
 
-#: The worlds of each kind. None of them is reported; they are smaller than most that are.
+#: The worlds of each kind. None of them is reported; their sizes lie between those that are.
 WORLDS_OF: dict[str, dict[str, StudyWorld]] = {
     "chains": {
-        "deep-sea-12": StudyWorld("deep sea 12", env_config("deep-sea", size=12), steps=60_000),
+        "deep-sea-12": StudyWorld("deep sea 12", env_config("deep-sea", size=12)),
+        "deep-sea-18": StudyWorld("deep sea 18", env_config("deep-sea", size=18), steps=180_000),
         "deep-sea-9-distractors": StudyWorld(
-            "deep sea 9 with distractors", env_config("deep-sea", size=9, distractors=DISTRACTORS), steps=60_000
+            "deep sea 9 with distractors", env_config("deep-sea", size=9, distractors=DISTRACTORS)
         ),
     },
     "rooms": {
         "corridor-15": StudyWorld("corridor 15", env_config("corridor", size=15), steps=60_000),
+        "corridor-20": StudyWorld("corridor 20", env_config("corridor", size=20)),
         "goal-30": StudyWorld("goal 30 x 30", env_config("goal", size=30), steps=30_000, envs=1),
     },
 }
@@ -87,10 +89,20 @@ BALANCE_ANCHORS: dict[str, Values] = {
     "ucb": {**BALANCE_ANCHOR, "bonus.normalize": "raw"},
 }
 
-#: The methods: every next-state bonus, and every way to choose actions on top of RND.
-NEXT_STATE = tuple(map(Setup, INTRINSICS))
-ACTIONS = tuple(Setup(BASE, action) for action in (*ACTION_BONUSES, EPSILON_GREEDY))
-METHODS = {setup.name: setup for setup in (*NEXT_STATE, *ACTIONS)}
+#: The methods by kind of world: every next-state bonus, and every way to choose actions on top of RND and of the best.
+METHODS_OF: dict[str, dict[str, Setup]] = {
+    kind: {
+        setup.name: setup
+        for setup in (
+            *map(Setup, INTRINSICS),
+            *(Setup(base, action) for base in balanced(kind) for action in (*ACTION_BONUSES, EPSILON_GREEDY)),
+        )
+    }
+    for kind in WORLDS_OF
+}
+
+#: All methods by name.
+METHODS = {name: setup for methods in METHODS_OF.values() for name, setup in methods.items()}
 
 
 def space(setup: Setup) -> Space:
@@ -152,7 +164,7 @@ class TuningSettings(Settings):
     worlds: tuple[str, ...] = tuple(WORLDS)
     """Worlds to tune in (default: all)."""
     methods: tuple[str, ...] = tuple(METHODS)
-    """Methods to tune: next-state bonuses, or RND with an action bonus, such as rnd+hash (default: all)."""
+    """Methods to tune: next-state bonuses, alone or with an action bonus, such as rnd+hash (default: all)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -165,7 +177,10 @@ class TuningSettings(Settings):
             f"{world}--{method}--{number:02}": self.config(world, METHODS[method], values)
             for method in self.methods
             for number, values in enumerate(trials(METHODS[method], self.trials))
-            for world in self.worlds
+            for kind, worlds in WORLDS_OF.items()
+            if method in METHODS_OF[kind]
+            for world in worlds
+            if world in self.worlds
         }
 
     def config(self, world: str, setup: Setup, values: Values) -> TrainConfig:
