@@ -49,9 +49,9 @@ ABOUT_BONUSES = {
 ABOUT_PRESETS = {
     "classic": "PPO for rewards of any scale, the default in Gymnasium environments",
     "vectorized": "PPO for many environments on the device, the default in the libraries written in JAX",
-    "study": "small networks and few environments, the default elsewhere",
-    "chains": "study, tuned for each method in small deep seas",
-    "rooms": "study, tuned for each method in small grids",
+    "study": "small networks and few environments, the default in Atari and families of your own",
+    "chains": "study, tuned for each method in other chains: the default in the deep sea and the lock",
+    "rooms": "study, tuned for each method in other grids: the default in grid worlds",
     "atari-paper": "the paper's Atari experiments",
     "atari-rnd": "RND as its authors ran it on Atari",
 }

@@ -86,7 +86,7 @@ def train(
     conditions = as_texts("stop_when", stop_when)
     planned = TrainConfig(
         made,
-        agent or preset_config(made.preset_of(made.name), made.default_method),
+        agent or preset_config(made.preset_of(made.name)),
         seed,
         seeds,
         checkpoint_every,

@@ -23,7 +23,8 @@ from action_balance.runs import RunFolder
 def untuned(monkeypatch: pytest.MonkeyPatch) -> None:
     """No settings that the tuning has chosen, whatever they are, and one default method in all worlds."""
     monkeypatch.setattr("action_balance.config.tuned._chosen", dict)
-    monkeypatch.setitem(PRESETS, "study", replace(PRESETS["study"], method="action-balance-rnd"))
+    for name in ("study", "rooms", "chains"):
+        monkeypatch.setitem(PRESETS, name, replace(PRESETS[name], method="action-balance-rnd"))
 
 
 def train(*words: str) -> Train:
@@ -106,15 +107,18 @@ def test_a_method_has_its_tuned_settings_and_flags_override_them(monkeypatch: py
     with_icm = *words, "--method", "ppo", "--intrinsic", "icm"
     assert train(*with_icm).settings.agent == agent_config("chains", method="ppo", intrinsic="icm")
     assert train(*with_icm, "--icm-features", "9").settings.agent.bonus_settings == {"icm": {"features": 9}}
-    assert train("deep-sea", "--method", "rnd").settings.agent.ppo == PRESETS["study"].ppo
+    assert train("deep-sea", "--method", "rnd", "--preset", "study").settings.agent.ppo == PRESETS["study"].ppo
     assert train("open", "--method", "rnd", "--preset", "chains").settings.agent.ppo.clip == 0.3
 
 
-def test_a_family_has_its_own_default_method_with_its_default_preset() -> None:
-    assert train("deep-sea").settings.agent.method == train("deep-sea", "--preset", "study").settings.agent.method
-    assert train("deep-sea").settings.agent.method == "elliptical"
+def test_a_family_has_the_preset_of_its_kind_of_world() -> None:
+    usual = {name: train(name).settings.agent for name in ("deep-sea", "lock", "open")}
+    assert {name: agent.preset for name, agent in usual.items()} == {
+        **{"deep-sea": "chains", "lock": "chains", "open": "rooms"}
+    }
+    for agent in usual.values():
+        assert agent.method == PRESETS[agent.preset or ""].method
     assert train("deep-sea", "--preset", "classic").settings.agent.method == PRESETS["classic"].method
-    assert train("open").settings.agent.method == PRESETS["study"].method
 
 
 def test_flags_override_the_settings_of_an_earlier_run(tmp_path: Path) -> None:
@@ -130,7 +134,7 @@ def test_an_earlier_run_can_be_repeated_in_another_environment(tmp_path: Path) -
     same_family = train("corridor", "--config", str(tmp_path)).settings
     assert (same_family.env, same_family.agent) == (env_config("corridor", size=9), earlier.agent)
     other_family = train("gym:CartPole-v1", "--config", str(tmp_path), "--stack", "2").settings
-    assert other_family == train("gym:CartPole-v1", "--preset", "study", "--clip", "0.3", "--stack", "2").settings
+    assert other_family == train("gym:CartPole-v1", "--preset", "rooms", "--clip", "0.3", "--stack", "2").settings
 
 
 @pytest.mark.parametrize(

@@ -229,10 +229,7 @@ def _start(chosen: Mapping[str, Any], typed: set[str]) -> dict[str, Any]:
             raise UserError("--preset and --config both set what to start from: use only one of them")
         earlier = _earlier(config, env, typed, bool(chosen.get("trust")))
         return {"settings": earlier, AGENT: with_method(earlier.agent, *names)}
-    usual = _family(env).preset_of(env or "")
-    if preset in (None, usual):
-        names[0] = names[0] or _family(env).default_method
-    return {AGENT: preset_config(preset or usual, *names)}
+    return {AGENT: preset_config(preset or _family(env).preset_of(env or ""), *names)}
 
 
 def _bonuses(

@@ -44,8 +44,6 @@ class EnvConfig(Settings):
     settings_title: ClassVar[str | None] = None
     #: Set of settings that agents in the family have by default, by its name in `config.presets.PRESETS`.
     preset: ClassVar[str] = "study"
-    #: Method that agents in the family have by default (docs/choose.md); None for that of the preset.
-    default_method: ClassVar[str | None] = None
     #: Packages whose versions a run records, because results may depend on them.
     packages: ClassVar[tuple[str, ...]] = ()
     #: Whether observations are images; None if it depends on the particular environment.

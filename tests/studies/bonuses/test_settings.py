@@ -41,13 +41,13 @@ def test_each_study_has_its_worlds() -> None:
     def worlds(setup: str) -> set[str]:
         return {one.world for one in plan if one.setup.name == setup}
 
-    of_all = {*WORLDS} - {"deep-sea-40", "deep-sea-50"}  # which are only trained where they are named
+    of_all = {*WORLDS} - {"deep-sea-40"}  # which is only trained where it is named
     assert worlds("rnd") == worlds("ngu") == worlds("random") == of_all
     assert worlds("count") == of_all - {"mountain-car", "doorkey-6"}  # whose states cannot be enumerated
     assert worlds("rnd+hash-auto") == {"deep-sea-10", "lock-6"}
     balanced = {"deep-sea-10", "deep-sea-10-distractors", "deep-sea-14", "deep-sea-20", "corridor-25", "lock-6"}
     assert worlds("rnd+ucb") == worlds("rnd+epsilon-greedy") == balanced
-    assert worlds("elliptical+ucb") == balanced - {"corridor-25"}  # on the best bonus of the kind, too
+    assert worlds("coin-flip+ucb") == balanced - {"corridor-25"}  # on the best bonus of the kind, too
 
 
 def test_what_was_not_tuned_in_a_kind_of_world_is_left_out_there(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,7 +28,7 @@ class DeepSeaConfig(DeviceEnvConfig):
 
     label: ClassVar[str] = "deep sea"
     order: ClassVar[int] = 1
-    default_method: ClassVar[str | None] = "elliptical"
+    preset: ClassVar[str] = "chains"
     forms: ClassVar[tuple[str, ...]] = ("deep-sea",)
     has_images: ClassVar[bool | None] = False
     common_scale: ClassVar[bool] = True

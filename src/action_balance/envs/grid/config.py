@@ -42,6 +42,7 @@ class GridConfig(DeviceEnvConfig):
 
     label: ClassVar[str] = "grid world"
     order: ClassVar[int] = 0
+    preset: ClassVar[str] = "rooms"
     forms: ClassVar[tuple[str, ...]] = tuple(SIZES)
     has_images: ClassVar[bool | None] = False
     common_scale: ClassVar[bool] = True

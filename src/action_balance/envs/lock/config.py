@@ -26,7 +26,7 @@ class LockConfig(DeviceEnvConfig):
 
     label: ClassVar[str] = "combination lock"
     order: ClassVar[int] = 1  # after the deep sea, which has the same
-    default_method: ClassVar[str | None] = "elliptical"
+    preset: ClassVar[str] = "chains"
     forms: ClassVar[tuple[str, ...]] = ("lock",)
     has_images: ClassVar[bool | None] = False
     common_scale: ClassVar[bool] = True

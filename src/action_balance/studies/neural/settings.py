@@ -1,9 +1,9 @@
 """Settings of the neural study."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from action_balance.config.agent import AgentConfig
 from action_balance.config.methods import METHODS
+from action_balance.config.presets import preset_config
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.studies.checks import check_names, check_seeds
@@ -20,10 +20,14 @@ WORLDS = {
     "counting": env_config("corridor", size=5),
 }
 
+#: The presets of the worlds: what was tuned for each method in worlds of the same kind.
+PRESETS = {"open": "rooms", "corridor": "rooms", "deep-sea": "chains", "counting": "rooms"}
+
 
 @dataclass(frozen=True)
 class NeuralSettings:
-    """Settings of ``reproduce neural``. All other settings are those of the preset ``study``."""
+    """Settings of ``reproduce neural``. All other settings are those that the tuning has chosen for each method, or
+    for all methods together where one was not tuned."""
 
     seeds: int = 20
     """Agents per method in each world."""
@@ -51,6 +55,6 @@ class NeuralSettings:
         return {method: self._run(world, method) for method in methods}
 
     def _run(self, world: str, method: str) -> TrainConfig:
-        agent = AgentConfig(method=method, steps=self.steps)
+        agent = replace(preset_config(PRESETS[world], method), steps=self.steps)
         # A run takes about a minute, so that one checkpoint at its end is enough.
         return TrainConfig(WORLDS[world], agent, self.seed, self.seeds, checkpoint_every=agent.updates)
