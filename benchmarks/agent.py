@@ -2,7 +2,7 @@
 
 What is measured:
 
-- *Training.* Environment steps per second of ``action-balance-rnd`` with its default settings in the open 40x40 grid,
+- *Training.* Environment steps per second of ``action-balance-rnd`` with the preset study in the open 40x40 grid,
   including rollout, update and metrics, for one seed and for several seeds in one program. ``--wide`` adds rows of one
   seed with more environments, still in 4 minibatches; on a GPU there are four such rows by default.
 - *Host-stepped loop.* The same agent, settings and networks in `host_stepped`: environments in Python, one device call

@@ -11,7 +11,7 @@ from typing import Any, Literal, get_args
 
 from action_balance.config.bonuses import BUILT_IN
 from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, METHODS
-from action_balance.config.presets import PRESETS
+from action_balance.config.presets import preset_config
 from action_balance.config.registry import families
 from action_balance.config.trust import GYM
 from action_balance.envs.atari.games import PAPER_GAMES, games, title
@@ -50,8 +50,8 @@ ABOUT_PRESETS = {
     "classic": "PPO for rewards of any scale, the default in Gymnasium environments",
     "vectorized": "PPO for many environments on the device, the default in the libraries written in JAX",
     "study": "small networks and few environments, the default in Atari and families of your own",
-    "chains": "study, tuned for each method in other chains: the default in the deep sea and the lock",
-    "rooms": "study, tuned for each method in other grids: the default in grid worlds",
+    "chains": "study, tuned for each method in deep seas: the default in the deep sea and the lock",
+    "rooms": "study, tuned for each method in a corridor and a goal world: the default in grid worlds",
     "atari-paper": "the paper's Atari experiments",
     "atari-rnd": "RND as its authors ran it on Atari",
 }
@@ -116,7 +116,7 @@ def _bonuses() -> list[Item]:
 def _presets() -> list[Item]:
     found = []
     for name, about in ABOUT_PRESETS.items():
-        one = PRESETS[name]
+        one = preset_config(name)
         sizes = {"envs": one.envs, "steps": one.steps, "learning_rate": one.ppo.learning_rate}
         found.append({"name": name, "about": about, "method": one.method, **sizes})
     return found

@@ -78,7 +78,7 @@ def train(
     if agent is not None and not isinstance(agent, AgentConfig):
         raise UserError(f'agent is {type(agent).__name__}: pass e.g. agent_config("classic", steps=100_000)')
     if wrong := [name for name in ("steps", "envs", "method") if name in settings]:
-        raise UserError(f'{wrong[0]} is a setting of the agent: pass agent=agent_config("classic", {wrong[0]}=...)')
+        raise UserError(f"{wrong[0]} is a setting of the agent: pass agent=agent_config(PRESET, {wrong[0]}=...)")
     use_all_cores()
     use_program_cache()
     function = None if isinstance(env, str) else env

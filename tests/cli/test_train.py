@@ -114,7 +114,9 @@ def test_a_method_has_its_tuned_settings_and_flags_override_them(monkeypatch: py
 def test_a_family_has_the_preset_of_its_kind_of_world() -> None:
     usual = {name: train(name).settings.agent for name in ("deep-sea", "lock", "open")}
     assert {name: agent.preset for name, agent in usual.items()} == {
-        **{"deep-sea": "chains", "lock": "chains", "open": "rooms"}
+        "deep-sea": "chains",
+        "lock": "chains",
+        "open": "rooms",
     }
     for agent in usual.values():
         assert agent.method == PRESETS[agent.preset or ""].method

@@ -35,7 +35,7 @@ MAX_COEF = 1e6  # largest weight of a term
 
 @dataclass(frozen=True)
 class PPOConfig(Settings):
-    """PPO with two reward streams; the defaults are those of RND, except for the learning rate."""
+    """PPO with two reward streams; without a preset, the settings of RND, except for the learning rate."""
 
     rollout_steps: int = count(128)
     """Steps in each environment between updates."""
@@ -106,8 +106,8 @@ class BonusConfig(Settings):
 
     action_coef: float | Auto | None = number(None, high=MAX_COEF)
     """Weight c of the normalised action bonus in the logits (Eq. 5), or auto: c adapts after every rollout to keep
-    KL(beta || pi) near --target-kl (default: 1; auto with --method action-balance-hash and
-    action-balance-elliptical)."""
+    KL(beta || pi) near --target-kl (default: that of the preset, or 1; auto with --method
+    action-balance-hash and action-balance-elliptical)."""
     action_coef_end: float | None = number(None, high=MAX_COEF)
     """Weight c at the last update, annealed linearly (default: constant)."""
     target_kl: float | None = number(None, high=MAX_COEF, above=True)
@@ -121,7 +121,8 @@ class BonusConfig(Settings):
     action_coef_rate: float = number(0.1, high=MAX_COEF, above=True)
     """With --action-coef auto: largest change of log c per rollout."""
     normalize: Normalization | None = None
-    """How the vector of action bonuses is normalised: raw, l2 or standard (default: l2; raw for ucb)."""
+    """How the vector of action bonuses is normalised: raw, l2 or standard (default: that of the preset, or l2; raw
+    for ucb)."""
     update_proportion: float = number(1.0, high=1, above=True)
     """Proportion of each environment's samples, chosen at random, that the bonus networks learn from."""
     warmup_rollouts: int | None = number(None, high=MAX)

@@ -52,7 +52,7 @@ _PRESETS: dict[Preset, AgentConfig] = {
         bonus=BonusConfig(update_proportion=0.25),
         image=ImageConfig(channels=16, small_layers=1, features=128, trunk=128, bonus_features=128),
     ),
-    # Small worlds: small networks, a few environments, minutes on a laptop. These are the defaults of the classes, but
+    # Small networks and a few environments, minutes on a laptop. These are the defaults of the classes, but
     # for the method: that of the paper is theirs.
     "study": AgentConfig(method="rnd"),
     # The same, tuned for each method where the order of actions decides, and where distances do (docs/protocol.md).

@@ -42,7 +42,7 @@ STUDIES = {
     "tuning": Entry(
         TuningSettings,
         "shared",
-        "The settings of every method, searched in worlds that no study reports. It takes about two hours on two "
+        "The settings of every method, searched in worlds that no study reports. It takes about six hours on two "
         "cores, with two processes, one of them with --train-only.",
     ),
     "atari": Entry(

@@ -89,6 +89,7 @@ def test_all_methods_have_the_same_steps_in_a_world() -> None:
         ({"trials": 0}, "--trials must be 1 or more"),
         ({"trials": 65}, "--trials must be at most 64"),
         ({"worlds": ("deep-sea-10",)}, "deep-sea-18"),
+        ({"methods": ("coin-flip+hash",), "worlds": ("corridor-15",)}, "not tuned in corridor-15"),
         ({"methods": ("rnd+hsh",)}, r"rnd\+hash"),
     ],
 )

@@ -59,6 +59,10 @@ STATE_COUNTERS = ("rnd", "count", "hash", "coin-flip", "elliptical", "icm")
 PAIR_COUNTERS = ("distillation", "count", "hash", "coin-flip", "elliptical")
 
 
+#: The kinds of worlds that were tuned: presets.
+KINDS = ("chains", "rooms")
+
+
 @dataclass(frozen=True)
 class StudyWorld:
     """An environment, and how long agents are trained in it."""
@@ -68,14 +72,18 @@ class StudyWorld:
     steps: int = 120_000  # environment steps of each agent in the full study, those of the warm-up included
     envs: int = 8  # environments of each agent
     threshold: float | None = 0.5  # the mean return over 100 episodes that solves it; None where there is no reward
-    kind: str | None = None  # the kind of world whose tuned settings its agents have; None for the family's preset
     short: str = ""  # its title in narrow places (default: the title)
     agents: int = AGENTS  # of each kind in the full study
 
     @property
     def preset(self) -> str:
         """The preset of its agents."""
-        return self.kind or self.env.preset_of(self.env.name)
+        return self.env.preset_of(self.env.name)
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of world whose tuned settings its agents have; None where no method was tuned."""
+        return self.preset if self.preset in KINDS else None
 
     @property
     def brief(self) -> str:
@@ -84,24 +92,21 @@ class StudyWorld:
 
 #: The worlds by name.
 WORLDS = {
-    "deep-sea-10": StudyWorld("deep sea 10", env_config("deep-sea", size=10), kind="chains"),
-    "deep-sea-14": StudyWorld("deep sea 14", env_config("deep-sea", size=14), kind="chains"),
+    "deep-sea-10": StudyWorld("deep sea 10", env_config("deep-sea", size=10)),
+    "deep-sea-14": StudyWorld("deep sea 14", env_config("deep-sea", size=14)),
     "deep-sea-10-distractors": StudyWorld(
         "deep sea 10 with distractors",
         env_config("deep-sea", size=10, distractors=DISTRACTORS),
-        kind="chains",
         short="distractors",
     ),
-    "lock-6": StudyWorld("combination lock with 18 actions", env_config("lock"), kind="chains", short="lock"),
-    "corridor-25": StudyWorld("corridor 25", env_config("corridor", size=25), kind="rooms", short="corridor"),
-    "goal-40": StudyWorld("goal 40 x 40", env_config("goal"), steps=40_000, envs=1, kind="rooms", short="goal"),
-    "open-40": StudyWorld(
-        "open grid 40 x 40", env_config("open"), steps=40_000, threshold=None, kind="rooms", short="open grid"
-    ),
+    "lock-6": StudyWorld("combination lock with 18 actions", env_config("lock"), short="lock"),
+    "corridor-25": StudyWorld("corridor 25", env_config("corridor", size=25), short="corridor"),
+    "goal-40": StudyWorld("goal 40 x 40", env_config("goal"), steps=40_000, envs=1, short="goal"),
+    "open-40": StudyWorld("open grid 40 x 40", env_config("open"), steps=40_000, threshold=None, short="open grid"),
     "mountain-car": StudyWorld(
         "MountainCar", env_config("gymnax:MountainCar-v0"), steps=131_072, threshold=-130.0, short="MountainCar"
     ),
-    "deep-sea-20": StudyWorld("deep sea 20", env_config("deep-sea", size=20), steps=240_000, kind="chains"),
+    "deep-sea-20": StudyWorld("deep sea 20", env_config("deep-sea", size=20), steps=240_000),
     "doorkey-6": StudyWorld(
         "DoorKey 6 x 6",
         env_config("xminigrid:MiniGrid-DoorKey-6x6", show_carried=True),
@@ -110,20 +115,17 @@ WORLDS = {
         threshold=0.8,
         short="DoorKey",
     ),
-    "deep-sea-30": StudyWorld("deep sea 30", env_config("deep-sea", size=30), steps=300_000, kind="chains"),
-    "deep-sea-40": StudyWorld("deep sea 40", env_config("deep-sea", size=40), steps=400_000, kind="chains"),
+    "deep-sea-30": StudyWorld("deep sea 30", env_config("deep-sea", size=30), steps=300_000),
+    "deep-sea-40": StudyWorld("deep sea 40", env_config("deep-sea", size=40), steps=400_000),
 }
-
-#: The kinds of worlds that were tuned: presets.
-KINDS = ("chains", "rooms")
 
 #: The worlds in which bonuses are compared with true counts, action bonuses with each other, and coefficients.
 COUNTED = ("deep-sea-10", "corridor-25", "deep-sea-10-distractors")
 BALANCED = ("deep-sea-10", "lock-6", "deep-sea-14", "corridor-25", "deep-sea-10-distractors", "deep-sea-20")
 COMPARED = ("deep-sea-10", "lock-6")
 
-#: Deep seas by size: which ones are solved within so many episodes is what bsuite asks (Osband et al., 2020). The largest
-#: is trained only where it is named: it takes hours on two cores.
+#: Deep seas by size: which ones are solved within so many episodes is what bsuite asks (Osband et al., 2020). The
+#: largest is trained only where it is named: it takes hours on two cores.
 SEAS, EPISODES = {f"deep-sea-{size}": size for size in (10, 20, 30, 40)}, 10_000
 LONG = ("deep-sea-40",)
 
@@ -259,7 +261,7 @@ class BonusesSettings:
     steps: int | None = None
     """Environment steps per agent (default: 40,000; full: depends on the world)."""
     worlds: tuple[str, ...] = ()
-    """Worlds (default: deep-sea-10 and deep-sea-10-distractors; full: all)."""
+    """Worlds (default: deep-sea-10 and deep-sea-10-distractors; full: all but deep-sea-40)."""
     intrinsic: tuple[str, ...] = ()
     """Next-state bonuses (default: all)."""
     action_bonus: tuple[str, ...] = ()

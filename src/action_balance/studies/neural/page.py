@@ -6,7 +6,7 @@ from pathlib import Path
 from action_balance.config.agent import AgentConfig
 from action_balance.files import Data
 from action_balance.studies.neural import KIND
-from action_balance.studies.neural.settings import PRESETS, WORLDS, NeuralSettings
+from action_balance.studies.neural.settings import WORLDS, NeuralSettings
 from action_balance.studies.page import study_page
 from action_balance.studies.settings_text import command_line, flat, plain
 from action_balance.studies.worlds import SOLVED
@@ -26,7 +26,7 @@ def neural_page(folder: Path, summary: Data) -> str:
         worlds=chosen["studies"],
         lift_points=dict(zip(("value", "low", "high"), lift, strict=False)),
         hyperparameters=flat(asdict(AgentConfig(steps=settings["steps"])), without=("method", "steps")),
-        presets=PRESETS,
+        presets={name: world.preset for name, world in WORLDS.items()},
         command=command_line(f"action-balance {KIND}", chosen, plain(NeuralSettings()), always=("seeds", "seed")),
         solved=SOLVED,
         claims=_claims(ours),

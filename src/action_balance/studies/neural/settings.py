@@ -20,14 +20,11 @@ WORLDS = {
     "counting": env_config("corridor", size=5),
 }
 
-#: The presets of the worlds: what was tuned for each method in worlds of the same kind.
-PRESETS = {"open": "rooms", "corridor": "rooms", "deep-sea": "chains", "counting": "rooms"}
-
 
 @dataclass(frozen=True)
 class NeuralSettings:
-    """Settings of ``reproduce neural``. All other settings are those that the tuning has chosen for each method, or
-    for all methods together where one was not tuned."""
+    """Settings of ``reproduce neural``. All other settings are those of the worlds' presets: what the tuning has
+    chosen for each method, or for all methods together where one was not tuned."""
 
     seeds: int = 20
     """Agents per method in each world."""
@@ -55,6 +52,6 @@ class NeuralSettings:
         return {method: self._run(world, method) for method in methods}
 
     def _run(self, world: str, method: str) -> TrainConfig:
-        agent = replace(preset_config(PRESETS[world], method), steps=self.steps)
+        agent = replace(preset_config(WORLDS[world].preset, method), steps=self.steps)
         # A run takes about a minute, so that one checkpoint at its end is enough.
         return TrainConfig(WORLDS[world], agent, self.seed, self.seeds, checkpoint_every=agent.updates)

@@ -9,6 +9,7 @@ from action_balance.config.methods import ACTION_BONUSES, AUTO, NONE, WITHOUT_NE
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.config.tuned import Values
+from action_balance.errors import UserError
 from action_balance.studies.bonuses.settings import (
     DISTRACTORS,
     EPSILON_GREEDY,
@@ -20,7 +21,8 @@ from action_balance.studies.bonuses.settings import (
 from action_balance.studies.checks import check_names, check_seeds
 from action_balance.studies.sweep.space import Axis, Choice, Range, Space
 
-#: The worlds of each kind. None of them is reported; their sizes lie between those that are.
+#: The worlds of each kind. None of them is reported; the larger deep seas lie between those that are, all others are
+#: smaller.
 WORLDS_OF: dict[str, dict[str, StudyWorld]] = {
     "chains": {
         "deep-sea-12": StudyWorld("deep sea 12", env_config("deep-sea", size=12)),
@@ -171,6 +173,9 @@ class TuningSettings(Settings):
         check_seeds(FIRST_SEED, self.seeds)
         check_names("world", self.worlds, WORLDS)
         check_names("method", self.methods, METHODS)
+        if not self.plan():
+            what = f"{', '.join(self.methods)} is not tuned in {', '.join(self.worlds)}"
+            raise UserError(f"{what}: name worlds of another kind")
 
     def plan(self) -> dict[str, TrainConfig]:
         return {
