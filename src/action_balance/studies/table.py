@@ -36,7 +36,7 @@ STUDIES = {
     "bonuses": Entry(
         BonusesSettings,
         "shared",
-        "Which bonus solves which world, with the settings of the tuning. It takes 10 to 15 minutes on two cores, and "
+        "Which bonus solves which world, with the settings of the tuning. It takes about 20 minutes on two cores, and "
         "hours with --scale full; several processes with --train-only can share the work.",
     ),
     "tuning": Entry(

@@ -252,7 +252,7 @@ class BonusesSettings:
     that were not tuned are left out."""
 
     scale: ScaleName = "small"
-    """small: 6 agents of 40,000 steps in two worlds, 10 to 15 minutes on two cores. full: 32 agents in all worlds,
+    """small: 6 agents of 40,000 steps in two worlds, about 20 minutes on two cores. full: 32 agents in all worlds,
     about five hours on two cores."""
     seeds: int | None = None
     """Agents per setup in each world (default: 6; full: 32)."""

@@ -1,5 +1,6 @@
 """Settings of the tuning: its worlds, the settings that are searched, and the trials of every method."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -173,20 +174,24 @@ class TuningSettings(Settings):
         check_seeds(FIRST_SEED, self.seeds)
         check_names("world", self.worlds, WORLDS)
         check_names("method", self.methods, METHODS)
-        if not self.plan():
+        if not any(self._runs()):
             what = f"{', '.join(self.methods)} is not tuned in {', '.join(self.worlds)}"
             raise UserError(f"{what}: name worlds of another kind")
 
     def plan(self) -> dict[str, TrainConfig]:
         return {
             f"{world}--{method}--{number:02}": self.config(world, METHODS[method], values)
-            for method in self.methods
+            for method, worlds in self._runs()
             for number, values in enumerate(trials(METHODS[method], self.trials))
-            for kind, worlds in WORLDS_OF.items()
-            if method in METHODS_OF[kind]
             for world in worlds
-            if world in self.worlds
         }
+
+    def _runs(self) -> Iterator[tuple[str, list[str]]]:
+        """The methods, each with the worlds that it is tuned in."""
+        for method in self.methods:
+            kinds = [kind for kind, methods in METHODS_OF.items() if method in methods]
+            if worlds := [world for kind in kinds for world in WORLDS_OF[kind] if world in self.worlds]:
+                yield method, worlds
 
     def config(self, world: str, setup: Setup, values: Values) -> TrainConfig:
         """The agents of a trial in a world."""
