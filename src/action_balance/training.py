@@ -11,7 +11,7 @@ from typing import Any, Literal
 from action_balance.api.run import Run
 from action_balance.arguments import as_path, as_texts
 from action_balance.config.agent import AgentConfig
-from action_balance.config.presets import preset_config
+from action_balance.config.presets import agent_config
 from action_balance.config.registry import env_config, env_from_function
 from action_balance.config.train import TrainConfig
 from action_balance.core.program_cache import use_program_cache
@@ -85,13 +85,7 @@ def train(
     made = env_config(env, **settings) if isinstance(env, str) else env_from_function(env, **settings)
     conditions = as_texts("stop_when", stop_when)
     planned = TrainConfig(
-        made,
-        agent or preset_config(made.preset_of(made.name)),
-        seed,
-        seeds,
-        checkpoint_every,
-        conditions,
-        devices,
+        made, agent or agent_config(made.preset_of(made.name)), seed, seeds, checkpoint_every, conditions, devices
     )
     config, tracked = planned.with_defaults(), track_config(track, track_project)
     listeners = Listeners(sys.argv, on_message=on_message, track=tracked, callbacks=functions)
