@@ -7,7 +7,8 @@ What is measured:
   seed with more environments, still in 4 minibatches; on a GPU there are four such rows by default.
 - *Host-stepped loop.* The same agent, settings and networks in `host_stepped`: environments in Python, one device call
   per step. It trains one seed, so the ratio for several seeds compares all cores with the few that it uses.
-- *Cost of the bonuses.* The same trainer with four methods. Then one seed on one core (or on the GPU): rollout and
+- *Cost of the bonuses.* The same trainer with four methods, and with PQN, which has the same network, epochs and
+  minibatches, but for layer normalisation. Then one seed on one core (or on the GPU): rollout and
   update of each method, compiled and timed separately. The costs of the parts are differences between methods, as
   shares of the whole update; the compiler may share work between parts, so they are approximate.
 
@@ -30,11 +31,13 @@ from common import machine, measure, ratio, table, timed, wide_console
 from host_stepped import GridEnv, HostLoop
 from rich.console import Console
 
-from action_balance.agent import learner, update
-from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import rollout
-from action_balance.agent.state import Params, TrainState
+from action_balance.algorithms import learner, update
+from action_balance.algorithms.base import Algorithm, make_algorithm
+from action_balance.algorithms.rollout import rollout
+from action_balance.algorithms.state import Params, TrainState
+from action_balance.config import methods
 from action_balance.config.agent import AgentConfig
+from action_balance.config.registry import algorithm_class
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.devices import use_all_cores
 from action_balance.engines.device.trainer import DeviceTrainer
@@ -44,7 +47,7 @@ from action_balance.envs.grid.config import GridConfig
 WIDE = (1_024, 4_096, 8_192, 16_384)
 
 AGENT = AgentConfig()
-METHODS = ("ppo", "rnd", "action-balance", "action-balance-rnd")
+METHODS = ("ppo", "rnd", "action-balance", "action-balance-rnd", "pqn")
 
 
 @dataclass(frozen=True)
@@ -101,7 +104,9 @@ class Program:
 
 def configure(seeds: int = 1, method: str = AGENT.method, envs: int = AGENT.envs) -> TrainConfig:
     """A run that does not end during the benchmark; no speed depends on its length."""
-    return TrainConfig(GridConfig("open"), replace(AGENT, method=method, envs=envs, steps=2**31 - 1), seeds=seeds)
+    algorithm = algorithm_class(methods.METHODS[method].algorithm or AGENT.algorithm.name)()
+    agent = replace(AGENT, method=method, algorithm=algorithm, envs=envs, steps=2**31 - 1)
+    return TrainConfig(GridConfig("open"), agent, seeds=seeds)
 
 
 def training(config: TrainConfig) -> Program:
@@ -112,11 +117,11 @@ def training(config: TrainConfig) -> Program:
 
 
 @lru_cache
-def single_agent(method: str = AGENT.method) -> tuple[AgentContext, TrainState]:
+def single_agent(method: str = AGENT.method) -> tuple[Algorithm, TrainState]:
     """A fresh agent of the first seed on one device."""
     config = configure(method=method)
     state = jax.tree.map(lambda leaf: leaf[0], DeviceTrainer(config).init_state())
-    return AgentContext(config.agent, config.env.spec), jax.device_put(state, jax.devices()[0])
+    return make_algorithm(config.agent, config.env.spec), jax.device_put(state, jax.devices()[0])
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -146,9 +151,9 @@ def measure_training(effort: Effort, wide: Sequence[int]) -> dict[str, Program]:
     def host() -> HostLoop:
         return HostLoop([GridEnv(plain_grid.World()) for _ in range(AGENT.envs)], AGENT)
 
-    config, (context, state) = configure(), single_agent()
+    config, (algorithm, state) = configure(), single_agent()
     environment = config.environment(jax.random.key(0))
-    fused_rollout = compiled(partial(rollout, environment, context=context))
+    fused_rollout = compiled(partial(rollout, environment, algorithm=algorithm))
     updates, rollouts = host(), host()
     programs["fused, rollout only"] = Program(config, fused_rollout, state)
     programs["host-stepped"] = Program(config, updates.step, updates.start(state))
@@ -159,7 +164,7 @@ def measure_training(effort: Effort, wide: Sequence[int]) -> dict[str, Program]:
 def show_training(console: Console, rows: dict[str, Program], effort: Effort) -> None:
     """Tables of steps/s, and of the speed-up over the host-stepped loop."""
     speed = table(
-        f"Training: {AGENT.method}, {AGENT.envs} environments, rollouts of {AGENT.ppo.rollout_steps} steps",
+        f"Training: {AGENT.method}, {AGENT.envs} environments, rollouts of {AGENT.algorithm.rollout_steps} steps",
         ["program", "steps/update", "compile s", "ms/update", "steps/s", "slowest - fastest round"],
     )
     for name, row in rows.items():
@@ -205,7 +210,7 @@ def adam_steps(params: Params, optimizer: optax.OptState, config: AgentConfig) -
         changes, optimizer = adam.update(gradients, optimizer)
         return (optax.apply_updates(params, changes), optimizer), None
 
-    return jax.lax.scan(step, (params, optimizer), length=config.ppo.epochs * config.ppo.minibatches)[0]
+    return jax.lax.scan(step, (params, optimizer), length=config.algorithm.epochs * config.algorithm.minibatches)[0]
 
 
 def part_calls(methods: Sequence[str]) -> dict[tuple[str, str], Callable[[], Any]]:
@@ -213,20 +218,21 @@ def part_calls(methods: Sequence[str]) -> dict[tuple[str, str], Callable[[], Any
     environment = configure().environment(jax.random.key(0))
     calls: dict[tuple[str, str], Callable[[], Any]] = {}
     for method in ("random", *methods):
-        context, state = single_agent(method)
-        act = compiled(partial(rollout, environment, context=context))
+        algorithm, state = single_agent(method)
+        act = compiled(partial(rollout, environment, algorithm=algorithm))
         calls["rollout", method] = partial(act, state)
         if method == "random":
             continue
         following, trajectory = act(state)
-        calls["learn", method] = partial(compiled(partial(update.learn, context=context)), following, trajectory)
+        calls["learn", method] = partial(compiled(partial(update.learn, algorithm=algorithm)), following, trajectory)
         if method == "ppo":
-            adam = compiled(partial(adam_steps, config=context.config))
+            adam = compiled(partial(adam_steps, config=algorithm.config))
             calls["adam", method] = partial(adam, state.params, state.optimizer)
         if method == AGENT.method:
-            rewards = compiled(partial(update.intrinsic_rewards, context=context))
-            calls["bonus", method] = partial(rewards, following, update.bonus_transitions(trajectory))
-            whole = compiled(partial(learner.train_step, environment, context=context))
+            parts = following.params.bonuses, following.bonus_states, following.obs_stats
+            rewards, seen = compiled(algorithm.rewards), update.bonus_transitions(trajectory)
+            calls["bonus", method] = partial(rewards, *parts, seen, following.key)
+            whole = compiled(partial(learner.train_step, environment, algorithm=algorithm))
             calls["whole", method] = partial(whole, state)
     return calls
 
@@ -254,7 +260,7 @@ def show_parts(console: Console, effort: Effort) -> None:
             for number in range(effort.rounds)
         )
 
-    ppo, rnd, balanced, both = METHODS
+    ppo, rnd, balanced, both, _ = METHODS
     whole = over(("whole", both))
     shown = {
         "rollout: environments and random numbers": over(("rollout", "random")),

@@ -31,14 +31,17 @@ import numpy as np
 from common import machine, measure, ratio, table, wide_console
 from rich.console import Console
 
-from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, ImageConfig, PPOConfig
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.config.agent import AgentConfig, HostConfig
+from action_balance.config.exploration import ExplorationConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.engines.device.devices import use_all_cores
 from action_balance.engines.host.trainer import HostTrainer
 from action_balance.envs.atari.emulator import Atari
 from action_balance.errors import UserError
 
 METHODS = ("rnd", "action-balance-rnd", "action-balance-rnd-channel")
-SMALL = ImageConfig(channels=8, features=64, trunk=64, bonus_features=64)
+SMALL = NetworkConfig(channels=8, features=64, trunk=64, bonus_features=64)
 #: Timed calls of each part of an update.
 CALLS = 7
 
@@ -49,7 +52,7 @@ class Settings:
 
     game: str
     envs: int
-    image: ImageConfig
+    network: NetworkConfig
     groups: int | None
     rollout_steps: int
     rounds: int
@@ -60,9 +63,9 @@ class Settings:
             method=method,
             steps=2**31 - 1,
             envs=self.envs,
-            ppo=PPOConfig(rollout_steps=self.rollout_steps, learning_rate=1e-4),
-            bonus=BonusConfig(update_proportion=0.25, warmup_rollouts=1),
-            image=self.image,
+            algorithm=PPOConfig(rollout_steps=self.rollout_steps, learning_rate=1e-4),
+            exploration=ExplorationConfig(update_proportion=0.25, warmup_rollouts=1),
+            network=self.network,
             host=HostConfig(groups=self.groups, lag=lag),
         )
 
@@ -151,7 +154,7 @@ def benchmark(settings: Settings, methods: Sequence[str], console: Console) -> N
 
 def show_rows(settings: Settings, groups: int, rows: Mapping[str, Row], console: Console) -> None:
     """A table of speeds, and their ratios to the emulator's."""
-    title = f"{settings.game}, {settings.envs} environments in {groups} groups, {settings.image.precision}"
+    title = f"{settings.game}, {settings.envs} environments in {groups} groups, {settings.network.precision}"
     shown = table(title, ("", "steps/s", "emulator alone", "ratio"))
     for name, row in rows.items():
         shown.add_row(name, *row.cells(settings))
@@ -177,7 +180,7 @@ def parts(trainer: HostTrainer) -> dict[str, tuple[float, int]]:
             len(actor.groups) * actor.steps,
         ),
         "evaluate actions, with lag 1": (
-            lambda: compiled.evaluate_actions(policy, over.buffers[0], stats, coef, np.int32(0)),
+            lambda: compiled.evaluate_actions(policy, over.buffers[0], stats, coef, None, np.int32(0)),
             compiled.action_evaluations,
         ),
         "prepare": (lambda: compiled.prepare(*given), 1),
@@ -237,12 +240,12 @@ def main() -> None:
     gpu = jax.default_backend() != "cpu"
     console = wide_console()
     console.print(machine(f"ale-py {version('ale-py')}", jax.devices()[0].device_kind))
-    image = ImageConfig() if gpu or flags.full else SMALL
-    image = replace(image, precision=flags.precision or ("bfloat16" if gpu else "float32"))
+    network = NetworkConfig() if gpu or flags.full else SMALL
+    network = replace(network, precision=flags.precision or ("bfloat16" if gpu else "float32"))
     for envs in flags.envs or ((128, 32) if gpu else (8,)):
         steps, rounds = (8, 1) if flags.quick else (128 if gpu else 32, flags.rounds)
         try:
-            benchmark(Settings(flags.game, envs, image, flags.groups, steps, rounds), flags.methods, console)
+            benchmark(Settings(flags.game, envs, network, flags.groups, steps, rounds), flags.methods, console)
         except UserError as error:
             parser.error(str(error))
 

@@ -50,6 +50,51 @@ def stable_baselines3(environment: str, seed: int, steps: int) -> list[tuple[int
     return groups
 
 
+#: Settings of DQN in the RL Zoo (https://github.com/DLR-RM/rl-baselines3-zoo), which were tuned for each task, without
+#: those that are the defaults of the library.
+_ZOO = {
+    "learning_rate": 6.3e-4,
+    "batch_size": 128,
+    "buffer_size": 50_000,
+    "learning_starts": 0,
+    "target_update_interval": 250,
+    "train_freq": 4,
+    "gradient_steps": -1,
+    "exploration_fraction": 0.12,
+    "exploration_final_eps": 0.1,
+}
+ZOO: dict[str, dict[str, Any]] = {
+    "Acrobot-v1": _ZOO,
+    "LunarLander-v3": _ZOO,
+    "CartPole-v1": {
+        "learning_rate": 2.3e-3,
+        "batch_size": 64,
+        "buffer_size": 100_000,
+        "learning_starts": 1000,
+        "target_update_interval": 10,
+        "train_freq": 256,
+        "gradient_steps": 128,
+        "exploration_fraction": 0.16,
+        "exploration_final_eps": 0.04,
+    },
+}
+
+
+def stable_baselines3_dqn(environment: str, seed: int, steps: int) -> list[tuple[int, float]]:
+    """DQN with one environment, two layers of 256 units, and the settings of the RL Zoo where it has the task."""
+    import torch
+    from stable_baselines3 import DQN
+    from stable_baselines3.common.env_util import make_vec_env
+
+    torch.set_num_threads(1)
+    vector = make_vec_env(environment, n_envs=1, seed=seed)
+    settings = ZOO.get(environment, {})
+    net = {"net_arch": [256, 256]} if settings else None
+    model = DQN("MlpPolicy", vector, policy_kwargs=net, seed=seed, device="cpu", **settings)
+    model.learn(steps)
+    return [(1, float(one)) for one in vector.env_method("get_episode_rewards")[0]]
+
+
 def rlexplore(environment: str, seed: int, steps: int) -> list[tuple[int, float]]:
     """PPO with the RND of rllte-core, with its defaults and the same rollouts."""
     import gymnasium
@@ -85,6 +130,7 @@ def rlexplore(environment: str, seed: int, steps: int) -> list[tuple[int, float]
 
 if __name__ == "__main__":
     name, environment, seed, steps = sys.argv[1:]
-    train = {"stable-baselines3": stable_baselines3, "rlexplore": rlexplore}[name]
+    agents = {"stable-baselines3": stable_baselines3, "stable-baselines3-dqn": stable_baselines3_dqn}
+    train = {**agents, "rlexplore": rlexplore}[name]
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # rllte-core writes logs where it runs
         print(json.dumps(train(environment, int(seed), int(steps))))

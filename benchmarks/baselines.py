@@ -1,9 +1,12 @@
-"""PPO beside Stable-Baselines3's: ``python benchmarks/baselines.py [--quick] [--seeds N] [--env ID ...] [--out PATH]``.
+"""PPO or PQN beside Stable-Baselines3's PPO or DQN: ``python benchmarks/baselines.py [--algorithm pqn] [--quick]
+[--seeds N] [--env ID ...] [--out PATH]``.
 
-Every agent is trained in a process of its own, one after the other, with nothing but its default settings:
+Every agent is trained in a process of its own, one after the other, with its default settings unless it is said:
 
 - *ours* ``action-balance train gym:ID --method METHOD``, with ``ppo`` and ``action-balance-rnd``;
-- *Stable-Baselines3*: its PPO with its defaults, 8 environments x 128 steps and 10 epochs;
+  or, with ``--algorithm pqn``, with ``pqn``;
+- *Stable-Baselines3*: its PPO with its defaults, 8 environments x 128 steps and 10 epochs; or its DQN with what the RL
+  Zoo has found for each task;
 - *RLeXplore*, with ``--rllte PYTHON``: PPO with RND of rllte-core, if that interpreter can import it.
 
 What is measured: the mean return of the last 100 training episodes (of the last updates or rollouts with at least that
@@ -33,7 +36,9 @@ from action_balance.studies import statistics
 
 ENVIRONMENTS = ("CartPole-v1", "Acrobot-v1", "LunarLander-v3", "MountainCar-v0", "Taxi-v4")
 SB3, RLLTE = "stable-baselines3", "rlexplore"
-OURS = ("ppo", "action-balance-rnd")
+#: Our methods by algorithm, and those of the others.
+OURS = {"ppo": ("ppo", "action-balance-rnd"), "pqn": ("pqn",)}
+SB3_OF = {"ppo": SB3, "pqn": f"{SB3}-dqn"}
 #: Episodes that a return is the mean of.
 EPISODES = 100
 #: Environments that step in parallel, and steps of each in a rollout, of all agents.
@@ -120,10 +125,10 @@ def peer(python: str, name: str, environment: str, seed: int, steps: int) -> tup
 
 def measure(environment: str, agent: str, seed: int, steps: int, rllte: str) -> Row:
     """Train one agent."""
-    if agent in OURS:
+    if any(agent in methods for methods in OURS.values()):
         found = ours(environment, agent, seed, steps)
     else:
-        found = peer(sys.executable if agent == SB3 else rllte, agent, environment, seed, steps)
+        found = peer(rllte if agent == RLLTE else sys.executable, agent, environment, seed, steps)
     return Row(environment, agent, seed, steps, *found)
 
 
@@ -178,12 +183,14 @@ def arguments() -> Any:
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--env", nargs="+", default=list(ENVIRONMENTS), metavar="ID")
-    parser.add_argument("--agents", nargs="+", default=[SB3, *OURS], metavar="NAME")
+    parser.add_argument("--algorithm", default="ppo", choices=list(OURS))
+    parser.add_argument("--agents", nargs="+", metavar="NAME", help="default: those of the algorithm")
     parser.add_argument("--rllte", default="", metavar="PYTHON", help="an interpreter that can import rllte-core")
     parser.add_argument("--out", type=Path, default=None, help="folder of runs.csv (default: build/baselines)")
     chosen = parser.parse_args()
     if chosen.quick:
         chosen.seeds, chosen.steps, chosen.env = 1, 10_000, ["CartPole-v1"]
+    chosen.agents = chosen.agents or [SB3_OF[chosen.algorithm], *OURS[chosen.algorithm]]
     if chosen.rllte and RLLTE not in chosen.agents:
         chosen.agents.append(RLLTE)
     return chosen

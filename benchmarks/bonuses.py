@@ -117,7 +117,7 @@ def scoring(name: str, spec: EnvSpec, states: int) -> Callable[[], Array]:
     params, state = bonus.init(key, stats)
 
     def score(params: Any, state: Any, frame: Array) -> Array:
-        return bonus.scores(params, state, BonusObs(frame, jnp.int32(0), stats, AGENT.bonus.observation_clip))
+        return bonus.scores(params, state, BonusObs(frame, jnp.int32(0), stats, AGENT.exploration.observation_clip))
 
     scores = compiled(jax.vmap(score, in_axes=(None, None, 0)))
     return partial(scores, params, bonus.acting_state(state), frames)

@@ -35,7 +35,7 @@ from atari import SMALL, Settings
 from common import machine, table, wide_console
 
 from action_balance.bonuses.base import ACTION, INTRINSIC
-from action_balance.config.agent import ImageConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.core.options import Normalization
 from action_balance.engines.host.actor import HostRollout
 from action_balance.engines.host.trainer import HostTrainer, Learner
@@ -111,11 +111,11 @@ class RecordingTrainer(HostTrainer):
         return rollouts
 
 
-def learn(variant: str, envs: int, lag: int, image: ImageConfig, steps: int, updates: int) -> dict[str, np.ndarray]:
+def learn(variant: str, envs: int, lag: int, network: NetworkConfig, steps: int, updates: int) -> dict[str, np.ndarray]:
     """The parameters before and after some updates, the metrics of each update, and all actions, by name."""
     method, normalize = VARIANTS[variant]
-    config = Settings("pictures", envs, image, GROUPS, steps, updates).agent(method, lag)
-    config = replace(config, bonus=replace(config.bonus, normalize=normalize))
+    config = Settings("pictures", envs, network, GROUPS, steps, updates).agent(method, lag)
+    config = replace(config, exploration=replace(config.exploration, normalize=normalize))
     pictures = Pictures(envs)
     trainer = RecordingTrainer(config, pictures.spec, lambda *_: pictures)
     trainer.recorded = []
@@ -216,9 +216,9 @@ def main() -> None:
     if flags.updates < 1:
         parser.error("--updates must be 1 or more")
     if flags.write:
-        image = replace(SMALL if flags.quick else ImageConfig(), precision=flags.precision)
+        network = replace(SMALL if flags.quick else NetworkConfig(), precision=flags.precision)
         steps = 8 if flags.quick else 128
-        found: dict[str, Any] = learn(flags.variants[0], flags.envs[0], flags.lag, image, steps, flags.updates)
+        found: dict[str, Any] = learn(flags.variants[0], flags.envs[0], flags.lag, network, steps, flags.updates)
         np.savez(flags.write, **found)
         return
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # several processes share the GPU

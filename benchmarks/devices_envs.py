@@ -28,9 +28,9 @@ from common import machine, measure, ratio, table, timed, wide_console
 from minimal_ppo import MinimalPPO
 from rich.console import Console
 
-from action_balance.agent import learner
-from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import rollout
+from action_balance.algorithms import learner
+from action_balance.algorithms.base import Algorithm, make_algorithm
+from action_balance.algorithms.rollout import rollout
 from action_balance.config.env import DeviceEnvConfig
 from action_balance.config.presets import agent_config
 from action_balance.config.registry import env_config
@@ -81,27 +81,27 @@ class Source:
         return Program(call, state, self.steps, seconds)
 
 
-def algorithm_of(task: str, method: str, envs: int) -> tuple[Environment, AgentContext]:
+def algorithm_of(task: str, method: str, envs: int) -> tuple[Environment, Algorithm]:
     """An environment, and the agent that is trained in it."""
     env = env_config(TASKS[task])
     agent = agent_config("vectorized", method=method, envs=envs, steps=1000 * envs * 128)
     assert isinstance(env, DeviceEnvConfig)
-    return env.make(jax.random.key(0)), AgentContext(agent, env.spec)
+    return env.make(jax.random.key(0)), make_algorithm(agent, env.spec)
 
 
-def alone(environment: Environment, context: AgentContext, carry: tuple[Any, jax.Array]) -> tuple[Any, jax.Array]:
+def alone(environment: Environment, algorithm: Algorithm, carry: tuple[Any, jax.Array]) -> tuple[Any, jax.Array]:
     """As many steps of random actions as a rollout has."""
-    envs = context.config.envs
+    envs = algorithm.config.envs
 
     def step(state: Any, key: jax.Array) -> tuple[Any, jax.Array]:
         action_key, step_key = jax.random.split(key)
-        action = context.distribution.uniform(action_key, envs)
+        action = algorithm.distribution.uniform(action_key, envs)
         state, outcome = jax.vmap(environment.step)(state, action, jax.random.split(step_key, envs))
         return state, outcome.reward.sum()
 
     state, key = carry
     key, steps_key = jax.random.split(key)
-    state, _ = jax.lax.scan(step, state, jax.random.split(steps_key, context.config.ppo.rollout_steps))
+    state, _ = jax.lax.scan(step, state, jax.random.split(steps_key, algorithm.config.algorithm.rollout_steps))
     return state, key
 
 
@@ -110,19 +110,19 @@ def sources(task: str, envs: int, rows: Sequence[str] = ROWS) -> dict[str, Sourc
     found: dict[str, Source] = {}
     key = jax.random.key(0)
     for method in METHODS:
-        environment, context = algorithm_of(task, method, envs)
-        steps = context.config.steps_per_update
-        init = partial(learner.init_state, environment, context)
+        environment, algorithm = algorithm_of(task, method, envs)
+        steps = algorithm.config.steps_per_update
+        init = partial(learner.init_state, environment, algorithm)
         if method == "ppo":
 
             def begin(key: jax.Array, environment: Environment = environment) -> tuple[Any, jax.Array]:
                 return jax.vmap(environment.reset)(jax.random.split(key, envs))[0], key
 
-            found[ALONE] = Source(partial(alone, environment, context), begin, steps, key)
-            found[ACTING] = Source(partial(rollout, environment, context=context), init, steps, key)
-            peer = MinimalPPO(environment, context)
+            found[ALONE] = Source(partial(alone, environment, algorithm), begin, steps, key)
+            found[ACTING] = Source(partial(rollout, environment, algorithm=algorithm), init, steps, key)
+            peer = MinimalPPO(environment, algorithm)
             found[PEER] = Source(peer.step, peer.init, steps, key)
-        found[method] = Source(partial(learner.train_step, environment, context=context), init, steps, key)
+        found[method] = Source(partial(learner.train_step, environment, algorithm=algorithm), init, steps, key)
     return {name: found[name] for name in ROWS if name in rows}
 
 
@@ -130,11 +130,11 @@ def seed_sources(task: str, seeds: Sequence[int], envs: int) -> dict[str, Source
     """Programs that train several agents at once."""
     found = {}
     for count in seeds:
-        environment, context = algorithm_of(task, METHODS[-1], envs)
+        environment, algorithm = algorithm_of(task, METHODS[-1], envs)
         keys = jax.random.split(jax.random.key(0), count)
-        init = jax.vmap(partial(learner.init_state, environment, context))
-        step = jax.vmap(partial(learner.train_step, environment, context=context))
-        found[f"{count} seed{'s' * (count > 1)}"] = Source(step, init, count * context.config.steps_per_update, keys)
+        init = jax.vmap(partial(learner.init_state, environment, algorithm))
+        step = jax.vmap(partial(learner.train_step, environment, algorithm=algorithm))
+        found[f"{count} seed{'s' * (count > 1)}"] = Source(step, init, count * algorithm.config.steps_per_update, keys)
     return found
 
 

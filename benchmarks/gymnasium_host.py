@@ -24,7 +24,10 @@ import numpy as np
 from common import machine, measure, ratio, table, wide_console
 from rich.console import Console
 
-from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, NetConfig, PPOConfig
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.config.agent import AgentConfig, HostConfig
+from action_balance.config.exploration import ExplorationConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.devices import use_all_cores
 from action_balance.engines.factory import make_trainer
@@ -33,7 +36,7 @@ from action_balance.envs.gymnasium.config import GymnasiumConfig
 
 METHODS = ("action-balance-rnd", "rnd", "ppo")
 #: Networks and epochs by name.
-SIZES = {"default": (NetConfig(), 4), "small": (NetConfig(hidden=32, bonus_hidden=32, bonus_outputs=16), 1)}
+SIZES = {"default": (NetworkConfig(), 4), "small": (NetworkConfig(hidden=32, bonus_hidden=32, bonus_outputs=16), 1)}
 
 
 @dataclass(frozen=True)
@@ -47,14 +50,14 @@ class Settings:
 
     def trainer(self, method: str, size: str, lag: int) -> HostTrainer:
         """A trainer that has started, and does not end during the benchmark."""
-        net, epochs = SIZES[size]
+        network, epochs = SIZES[size]
         agent = AgentConfig(
             method=method,
             steps=2**31 - 1,
             envs=self.envs,
-            ppo=PPOConfig(rollout_steps=self.rollout_steps, epochs=epochs),
-            bonus=BonusConfig(warmup_rollouts=1),
-            net=net,
+            algorithm=PPOConfig(rollout_steps=self.rollout_steps, epochs=epochs),
+            exploration=ExplorationConfig(warmup_rollouts=1),
+            network=network,
             host=HostConfig(lag=lag),
         )
         trainer = make_trainer(TrainConfig(GymnasiumConfig(f"gym:{self.env}"), agent))

@@ -15,11 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 import plain_grid
 
-from action_balance.agent import update
-from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import act, make_actor
-from action_balance.agent.state import Actor, TrainState, Trajectory
-from action_balance.agent.update import UpdateInfo
+from action_balance.algorithms import update
+from action_balance.algorithms.base import make_algorithm
+from action_balance.algorithms.rollout import act, make_actor
+from action_balance.algorithms.state import Actor, TrainState, Trajectory, UpdateInfo
 from action_balance.config.agent import AgentConfig
 from action_balance.envs.spec import EnvSpec
 
@@ -59,7 +58,7 @@ class Decision(NamedTuple):
 
     action: Any  # (N,) int32
     log_prob: Any  # (N,), log beta(a|s)
-    logits: Any  # (N, A), of pi
+    preferences: Any  # (N, A), the logits of pi
     action_bonus: Any  # (N, A)
     values: Any  # (N, 2)
 
@@ -78,27 +77,27 @@ class HostLoop:
 
     def __init__(self, environments: Sequence[GridEnv], config: AgentConfig) -> None:
         self.environments, self.config = environments, config
-        context = AgentContext(config, environments[0].spec)
-        distribution = context.distribution
+        algorithm = make_algorithm(config, environments[0].spec)
+        distribution = algorithm.distribution
 
         def draw(key: jax.Array) -> tuple[jax.Array, jax.Array]:
             key, action_key, _ = jax.random.split(key, 3)
-            shape = (config.ppo.rollout_steps, config.envs, distribution.choices)
+            shape = (config.algorithm.rollout_steps, config.envs, distribution.choices)
             return key, jax.random.gumbel(action_key, shape)
 
         def decide(leaves: list[jax.Array], observation: jax.Array, noise: jax.Array, time: jax.Array) -> Decision:
             actor: Actor = jax.tree.unflatten(self._structure, leaves)
-            logits, values, bonus, _ = jax.vmap(lambda obs: act(actor, obs, 0, context))(observation)
-            behaviour = jax.vmap(lambda x, y: context.behaviour_logits(x, y, actor.coef))(logits, bonus)
+            logits, values, bonus, _ = jax.vmap(lambda obs: act(actor, obs, 0, algorithm))(observation)
+            behaviour = jax.vmap(lambda x, y: algorithm.behaviour_logits(x, y, actor.coef))(logits, bonus)
             action = jax.vmap(distribution.sample)(behaviour, noise[time])
             return Decision(action, jax.vmap(distribution.log_prob)(behaviour, action), logits, bonus, values)
 
         def learn(state: TrainState, trajectory: Trajectory) -> tuple[TrainState, UpdateInfo]:
-            state, info = update.learn(state, trajectory, context)
+            state, info = update.learn(state, trajectory, algorithm)
             return replace(state, updates=state.updates + 1), info
 
         self._draw, self._decide, self.learn = jax.jit(draw), jax.jit(decide), jax.jit(learn)
-        self._actor = jax.jit(lambda state: make_actor(state, context))
+        self._actor = jax.jit(lambda state: make_actor(state, algorithm))
         self._structure: Any = None
 
     def start(self, state: TrainState) -> TrainState:
@@ -116,7 +115,7 @@ class HostLoop:
         leaves, self._structure = jax.tree.flatten(self._actor(state))
         observation = np.asarray(state.observation)
         steps = []
-        for time in range(self.config.ppo.rollout_steps):
+        for time in range(self.config.algorithm.rollout_steps):
             decision = jax.device_get(self._decide(leaves, observation, noise, time))
             following, outcome = self._step_all(decision.action)
             steps.append((observation, decision, outcome))

@@ -12,8 +12,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array
 
-from action_balance.agent.context import AgentContext
-from action_balance.agent.networks import Policy, make_policy
+from action_balance.algorithms.base import Algorithm
+from action_balance.algorithms.networks import Policy, make_policy
+from action_balance.algorithms.ppo.ppo import PPO
 from action_balance.envs.base import Environment
 
 
@@ -41,28 +42,29 @@ class Sample(NamedTuple):
 class MinimalPPO:
     """PPO with the settings of an agent, of which it uses those that PPO has."""
 
-    def __init__(self, environment: Environment, context: AgentContext) -> None:
-        self.environment, self.context, self.config = environment, context, context.config
-        ppo = self.config.ppo
+    def __init__(self, environment: Environment, algorithm: Algorithm) -> None:
+        self.environment, self.algorithm, self.config = environment, algorithm, algorithm.config
+        self.entropy_coef = PPO(self.config, algorithm.spec).entropy_coef
+        ppo = self.config.algorithm
         clip = optax.identity() if ppo.max_grad_norm is None else optax.clip_by_global_norm(ppo.max_grad_norm)
         self.adam = optax.chain(clip, optax.adam(ppo.learning_rate))
 
     def init(self, key: Array) -> Loop:
         """A fresh policy, and environments at the beginning of their first episodes."""
         policy_key, reset_key, key = jax.random.split(key, 3)
-        policy = make_policy(self.context.spec, self.config, policy_key)
+        policy = make_policy(self.algorithm.spec, self.config, policy_key)
         env_state, observation = jax.vmap(self.environment.reset)(jax.random.split(reset_key, self.config.envs))
         return Loop(policy, self.adam.init(policy), env_state, observation, key)
 
     def _policy(self, policy: Policy, observation: Array) -> tuple[Array, Array]:
-        logits, values = policy(self.context.policy_obs(observation, None))
+        logits, values = policy(self.algorithm.policy_obs(observation, None))
         return logits, values[1]
 
     def step(self, loop: Loop) -> tuple[Loop, Array]:
         """One rollout and one update; the second result is the mean reward."""
         key, order_key = jax.random.split(loop.key)
         loop, batch = self.rollout(loop._replace(key=key))
-        order_keys = jax.random.split(order_key, self.config.ppo.epochs)
+        order_keys = jax.random.split(order_key, self.config.algorithm.epochs)
         orders = jax.vmap(lambda key: jax.random.permutation(key, self.config.steps_per_update))(order_keys)
         return self.learn(loop, batch, orders), batch.reward.mean()
 
@@ -82,12 +84,12 @@ class MinimalPPO:
             return (env_state, outcome.observation, key), sample
 
         carry = (loop.env_state, loop.observation, loop.key)
-        (env_state, observation, key), batch = jax.lax.scan(act, carry, None, self.config.ppo.rollout_steps)
+        (env_state, observation, key), batch = jax.lax.scan(act, carry, None, self.config.algorithm.rollout_steps)
         return loop._replace(env_state=env_state, observation=observation, key=key), batch
 
     def learn(self, loop: Loop, batch: Sample, orders: Array) -> Loop:
         """Epochs of minibatches, each epoch with its order of the samples."""
-        ppo = self.config.ppo
+        ppo: Any = self.config.algorithm
         last = jax.vmap(lambda obs: self._policy(loop.policy, obs)[1])(loop.observation)
 
         def backward(carry: tuple[Array, Array], sample: Sample) -> tuple[tuple[Array, Array], Array]:
@@ -110,7 +112,7 @@ class MinimalPPO:
             gain = jnp.minimum(ratio * normalized, clipped * normalized).mean()
             error = 0.5 * ((value - (sample.value + advantage)) ** 2).mean()
             entropy = -(jnp.exp(log_probs) * log_probs).sum(axis=-1).mean()
-            return ppo.value_coef * error - gain - self.config.entropy_coef * entropy
+            return ppo.value_coef * error - gain - self.entropy_coef * entropy
 
         def minibatch(carry: tuple[Policy, optax.OptState], part: tuple[Sample, Array]) -> tuple[Any, None]:
             policy, optimizer = carry

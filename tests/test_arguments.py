@@ -22,8 +22,8 @@ WRONG: dict[str, Callable[[], object]] = {
     "track must be a string": lambda: anything.train("deep-sea", "run", track=5),
     "did you mean steps": lambda: anything.agent_config(step=3),
     "--steps must be a whole number": lambda: anything.agent_config(steps=1e4),
-    "--learning-rate must be a number": lambda: anything.agent_config(ppo=_ppo(learning_rate="fast")),
-    "ppo must be a PPOConfig": lambda: anything.agent_config(ppo={"epochs": 3}),
+    "--learning-rate must be a number": lambda: anything.agent_config(algorithm=_ppo(learning_rate="fast")),
+    "algorithm must be a AlgorithmConfig": lambda: anything.agent_config(algorithm={"epochs": 3}),
     "unknown preset '5'": lambda: anything.agent_config(5),
     "the agent must be a path": lambda: anything.load(None),
     "the run must be a path": lambda: anything.resume(5),
@@ -31,7 +31,7 @@ WRONG: dict[str, Callable[[], object]] = {
 
 
 def _ppo(**settings: Any) -> object:
-    from action_balance.config.agent import PPOConfig
+    from action_balance.algorithms.ppo.config import PPOConfig
 
     return PPOConfig(**settings)
 

@@ -24,8 +24,9 @@ from command import call
 from rich.console import Console
 
 import action_balance
-from action_balance.agent.learner import init_state, train_step
-from action_balance.agent.metrics import Metrics
+from action_balance.algorithms.base import Metrics
+from action_balance.algorithms.learner import init_state, train_step
+from action_balance.algorithms.pqn.config import PQNConfig
 from action_balance.cli.commands import Explore
 from action_balance.cli.form import PROGRAM, Command
 from action_balance.cli.main import parse
@@ -251,15 +252,19 @@ WRITES: dict[str, Callable[[AgentConfig, bool], bool]] = {
     "every method": lambda *_: True,
     "enumerable states": lambda _, states: states,
     "Craftax": lambda *_: False,  # see `envs/craftax/test_environment.py`
-    "PPO": lambda config, _: not config.uniform,
-    "`--normalize-returns`": lambda config, _: config.ppo.normalize_returns,
+    "every algorithm": lambda config, _: not config.uniform,
+    "PPO": lambda config, _: not config.uniform and config.algorithm.name == "ppo",
+    "PQN": lambda config, _: config.algorithm.name == "pqn",
+    "changing epsilon": lambda config, _: config.exploration.epsilon_spread,
+    "`--normalize-returns`": lambda config, _: config.algorithm.normalize_returns,
     "intrinsic bonus": lambda config, _: config.intrinsic_name != NONE,
     "trained intrinsic bonus": lambda config, _: config.intrinsic_name not in WITHOUT_NETWORKS,
     "`icm`, `ngu`, `e3b`": lambda config, _: config.intrinsic_name in ("icm", "ngu", "e3b"),
     "`ngu`": lambda config, _: config.intrinsic_name == "ngu",
     "action bonus": lambda config, _: config.balances,
-    "action bonus or epsilon": lambda config, _: config.beta_differs,
-    "changing coefficient": lambda config, _: config.adapts or config.bonus.action_coef_end is not None,
+    "PPO with an action bonus or epsilon": lambda config, _: config.beta_differs and config.algorithm.name == "ppo",
+    "PQN with an action bonus or epsilon": lambda config, _: config.beta_differs and config.algorithm.name == "pqn",
+    "changing coefficient": lambda config, _: config.adapts or config.exploration.action_coef_end is not None,
     "trained action bonus": lambda config, _: not {*_counters(config)} <= WITHOUT_NETWORKS,
     "hash counts of states": lambda config, _: config.intrinsic_name == "hash",
     "hash counts of pairs": lambda config, _: "hash" in _counters(config),
@@ -292,7 +297,14 @@ def _with_bonus(name: str) -> AgentConfig:
 AGENTS = {
     **{name: _with_bonus(name) for name in sorted({*INTRINSIC_BONUSES, *ACTION_BONUSES})},
     **{name: replace(small_agent.SMALL, method=name) for name in ("random", "epsilon-greedy", "action-balance-hash")},
-    "normalised returns": replace(small_agent.SMALL, ppo=replace(small_agent.SMALL.ppo, normalize_returns=True)),
+    "PQN": replace(
+        small_agent.SMALL,
+        algorithm=PQNConfig(rollout_steps=16, minibatches=2),
+        exploration=replace(small_agent.SMALL.exploration, epsilon_spread=True),
+    ),
+    "normalised returns": replace(
+        small_agent.SMALL, algorithm=replace(small_agent.SMALL.algorithm, normalize_returns=True)
+    ),
 }
 
 
@@ -302,10 +314,10 @@ def test_the_table_of_metrics_has_the_metrics_of(agent: str) -> None:
 
 
 def _check_metrics(config: AgentConfig) -> None:
-    context = small_agent.context(config)
+    algorithm = small_agent.algorithm(config)
 
     def metrics(key: jax.Array) -> Metrics:
-        return train_step(small_agent.WORLD, init_state(small_agent.WORLD, context, key), context)[1]
+        return train_step(small_agent.WORLD, init_state(small_agent.WORLD, algorithm, key), algorithm)[1]
 
     written = jax.eval_shape(metrics, jax.random.key(0))  # traced, not compiled: the names are all that counts
     assert _documented(config, states=True) == {"update", "seed", "steps", *written}

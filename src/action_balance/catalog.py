@@ -117,7 +117,7 @@ def _presets() -> list[Item]:
     found = []
     for name, about in ABOUT_PRESETS.items():
         one = preset_config(name)
-        sizes = {"envs": one.envs, "steps": one.steps, "learning_rate": one.ppo.learning_rate}
+        sizes = {"envs": one.envs, "steps": one.steps, "learning_rate": one.algorithm.learning_rate}
         found.append({"name": name, "about": about, "method": one.method, **sizes})
     return found
 

@@ -3,8 +3,7 @@
 import difflib
 import errno
 import math
-from collections.abc import Collection, Iterable
-from dataclasses import fields
+from collections.abc import Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -97,17 +96,15 @@ def check_range(name: str, value: Any, low: float = 0, high: float = 3e38, above
     raise UserError(f"{name} must be {wanted}, not {text}")
 
 
-def check_unused(settings: Any, why: str, start: Any = None, used: Collection[str] = ()) -> None:
+def check_unused(settings: Any, names: Iterable[str], why: str, start: Any = None) -> None:
     """Raise a `UserError` that names the flag of a setting that has no effect and differs from its default.
 
-    ``start`` has the settings of a preset, which nobody has chosen one by one; ``used`` settings do have an effect.
+    ``start`` has the settings of a preset, which nobody has chosen one by one.
     """
-    for one in fields(settings):
-        if one.name not in used and getattr(settings, one.name) not in (
-            one.default,
-            getattr(start, one.name, one.default),
-        ):
-            raise UserError(f"{why}: leave out {flag(one.name)}")
+    for name in names:
+        default = getattr(type(settings), name)
+        if getattr(settings, name) not in (default, getattr(start, name, default)):
+            raise UserError(f"{why}: leave out {flag(name)}")
 
 
 def flag(name: str) -> str:

@@ -153,8 +153,9 @@ def test_a_run_that_is_extended_is_one_that_was_planned_longer(whole: ab.Run, tm
 
 def test_schedules_follow_the_new_length_and_a_line_says_so(tmp_path: Path) -> None:
     """c falls from 1 to 0 within 10 updates, and 3 are made: 1 - 3 / 9; within 19 updates, 1 - 3 / 18."""
-    ppo = replace(SMALL.ppo, learning_rate=0.1, learning_rate_end=0.0)
-    agent = replace(SMALL, ppo=ppo, bonus=replace(SMALL.bonus, action_coef=1.0, action_coef_end=0.0))
+    algorithm = replace(SMALL.algorithm, learning_rate=0.1, learning_rate_end=0.0)
+    exploration = replace(SMALL.exploration, action_coef=1.0, action_coef_end=0.0)
+    agent = replace(SMALL, algorithm=algorithm, exploration=exploration)
     folder = RunFolder.open(untrained_run.make(tmp_path / "run", "deep-sea", agent, size=4))
     longer = continuation(folder, ab.Run(folder.path).config, 20 * EACH)
     assert longer.config.agent.updates == 19

@@ -7,9 +7,12 @@ import numpy as np
 import plain_grid
 from host_stepped import GridEnv, HostLoop
 
-from action_balance.agent import learner, rollout
-from action_balance.agent.context import AgentContext
-from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
+from action_balance.algorithms import learner, rollout
+from action_balance.algorithms.base import make_algorithm
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.exploration import ExplorationConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.envs.base import Step
 from action_balance.envs.grid.dynamics import GridState
 from action_balance.envs.grid.environment import GridEnvironment
@@ -19,9 +22,9 @@ from action_balance.envs.grid.world import GridWorld
 WORLD = parse_map("..G\n.#.\nS..\n", episode_steps=6)
 SMALL = AgentConfig(
     envs=4,
-    ppo=PPOConfig(rollout_steps=16, epochs=2, minibatches=2, learning_rate=1e-2),
-    bonus=BonusConfig(warmup_rollouts=2),
-    net=NetConfig(hidden=8, bonus_hidden=8, bonus_outputs=4),
+    algorithm=PPOConfig(rollout_steps=16, epochs=2, minibatches=2, learning_rate=1e-2),
+    exploration=ExplorationConfig(warmup_rollouts=2),
+    network=NetworkConfig(hidden=8, bonus_hidden=8, bonus_outputs=4),
 )
 
 
@@ -67,18 +70,18 @@ def test_host_environment_has_the_same_observations_and_rewards_as_the_jax_envir
 
 def test_host_stepped_updates_are_those_of_the_fused_program() -> None:
     environment = GridEnvironment(WORLD)
-    context = AgentContext(SMALL, environment.spec)
+    algorithm = make_algorithm(SMALL, environment.spec)
     host = HostLoop([GridEnv(plain(WORLD)) for _ in range(SMALL.envs)], SMALL)
-    train_step = eqx.filter_jit(lambda state: learner.train_step(environment, state, context))
-    fused_rollout = eqx.filter_jit(lambda state: rollout.rollout(environment, state, context))
-    fused = eqx.filter_jit(lambda key: learner.init_state(environment, context, key))(jax.random.key(0))
+    train_step = eqx.filter_jit(lambda state: learner.train_step(environment, state, algorithm))
+    fused_rollout = eqx.filter_jit(lambda state: rollout.rollout(environment, state, algorithm))
+    fused = eqx.filter_jit(lambda key: learner.init_state(environment, algorithm, key))(jax.random.key(0))
     stepped = host.start(fused)
     for update in range(3):
         expected = fused_rollout(fused)[1]
         stepped, trajectory = host.rollout(stepped)
         for name in ("observation", "next_obs", "action", "reward", "terminated", "truncated"):
             assert np.array_equal(getattr(trajectory, name), getattr(expected, name)), name
-        for name in ("log_prob", "logits", "action_bonus", "values"):
+        for name in ("log_prob", "preferences", "action_bonus", "values"):
             np.testing.assert_allclose(getattr(trajectory, name), getattr(expected, name), rtol=1e-4, atol=1e-5)
         fused, _ = train_step(fused)
         stepped, _ = host.learn(stepped, trajectory)

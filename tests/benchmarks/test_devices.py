@@ -6,10 +6,12 @@ import devices
 import numpy as np
 import pytest
 
-from action_balance.config.agent import AgentConfig, BonusConfig, ImageConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.exploration import ExplorationConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.studies.entropy.settings import FLAT
 
-TINY = ImageConfig(channels=2, features=4, trunk=4, bonus_features=4)
+TINY = NetworkConfig(channels=2, features=4, trunk=4, bonus_features=4)
 POLICY, _, ACTION = devices.NETWORKS
 
 
@@ -159,4 +161,4 @@ def test_the_actions_of_all_rollouts_are_compared(
 @pytest.mark.parametrize("variant", devices.VARIANTS)
 def test_every_variant_has_valid_settings(variant: str) -> None:
     method, normalize = devices.VARIANTS[variant]
-    AgentConfig(method=method, bonus=BonusConfig(normalize=normalize))
+    AgentConfig(method=method, exploration=ExplorationConfig(normalize=normalize))

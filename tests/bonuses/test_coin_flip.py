@@ -14,8 +14,9 @@ from known_features import transitions
 
 from action_balance.bonuses.base import ACTION, INTRINSIC, Batch, BonusObs, Transitions, make_bonus
 from action_balance.bonuses.coin_flip import LEAST_WEIGHT, SPEED, CoinFlipPairs, CoinFlips, CoinFlipStates
-from action_balance.config.agent import AgentConfig, ImageConfig, NetConfig
+from action_balance.config.agent import AgentConfig
 from action_balance.config.frozen import FrozenDict
+from action_balance.config.network import NetworkConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import EnvSpec
 
@@ -31,7 +32,7 @@ def make(slot: str, nvec: tuple[int, ...] = (3,), **settings: Any) -> CoinFlips:
         name: "coin-flip",
         "bonus_settings": FrozenDict({"coin-flip": {"coins": 4, "coin_memory": 8, **settings}}),
     }
-    agent = AgentConfig(method="ppo", net=NetConfig(bonus_hidden=16), **chosen)
+    agent = AgentConfig(method="ppo", network=NetworkConfig(bonus_hidden=16), **chosen)
     bonus = make_bonus("coin-flip", slot, agent, EnvSpec("vector", (2,), nvec))
     assert isinstance(bonus, CoinFlips)
     return bonus
@@ -147,7 +148,7 @@ def test_rewards_of_the_components_of_an_action_are_summed_and_the_rarest_is_its
 
 
 def test_the_action_bonus_of_images_has_full_precision() -> None:
-    agent = AgentConfig(method="ppo", image=ImageConfig(channels=1, bonus_features=4, precision="bfloat16"))
+    agent = AgentConfig(method="ppo", network=NetworkConfig(channels=1, bonus_features=4, precision="bfloat16"))
     spec = EnvSpec("image", (36, 36), (3,), dtype="uint8")
     for slot, dtype in ((INTRINSIC, "bfloat16"), (ACTION, "float32")):
         bonus = make_bonus("coin-flip", slot, agent, spec)
@@ -166,7 +167,7 @@ def test_only_the_heads_of_the_choices_taken_learn() -> None:
 
 def test_it_counts_and_does_not_forget() -> None:
     """Of eight states, six are visited often, one 3 times at the beginning, and one never."""
-    agent = AgentConfig(method="ppo", intrinsic="coin-flip", net=NetConfig(bonus_hidden=64))
+    agent = AgentConfig(method="ppo", intrinsic="coin-flip", network=NetworkConfig(bonus_hidden=64))
     bonus = make_bonus("coin-flip", INTRINSIC, agent, EnvSpec("vector", (8,), (2,)))
     assert isinstance(bonus, CoinFlipStates)
     stats = RunningMeanStd(jnp.float32(8), jnp.full(8, 0.125), jnp.full(8, 0.875))

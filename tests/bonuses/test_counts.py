@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import pytest
 from known_features import STATS, transitions
 
-from action_balance.agent.context import AgentContext
+from action_balance.algorithms.base import make_algorithm
 from action_balance.bonuses.base import ACTION, INTRINSIC, Batch, BonusObs, make_bonus
 from action_balance.config.agent import AgentConfig
 from action_balance.core.running_stats import RunningMeanStd
@@ -51,11 +51,11 @@ def test_only_the_count_of_the_pair_that_was_taken_rises() -> None:
 
 def test_discrete_observations_are_enumerated() -> None:
     lake = EnvSpec("vector-stack", (2, 16), (4,), normalize_obs=True, discrete=(16,))
-    context = AgentContext(AgentConfig(method="ppo", intrinsic="count", action_bonus="count"), lake)
-    shapes = {slot: bonus.init(jax.random.key(0), STATS)[1].shape for slot, bonus in context.bonuses.items()}
+    algorithm = make_algorithm(AgentConfig(method="ppo", intrinsic="count", action_bonus="count"), lake)
+    shapes = {slot: bonus.init(jax.random.key(0), STATS)[1].shape for slot, bonus in algorithm.bonuses.items()}
     assert shapes == {INTRINSIC: (16,), ACTION: (16, 4)}
     seen = jnp.stack([jnp.eye(16)[3], jnp.eye(16)[9]])
-    assert int(context.bonus_obs(seen, jnp.int32(0), RunningMeanStd.empty((16,))).index) == 9
+    assert int(algorithm.bonus_obs(seen, jnp.int32(0), RunningMeanStd.empty((16,))).index) == 9
 
 
 @pytest.mark.parametrize("slot", [INTRINSIC, ACTION])

@@ -10,8 +10,10 @@ from known_features import transitions
 
 from action_balance.bonuses.base import ACTION, INTRINSIC, Bonus, BonusObs, make_bonus
 from action_balance.bonuses.elliptical import Elliptical
-from action_balance.config.agent import AgentConfig, BonusConfig, ImageConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.exploration import ExplorationConfig
 from action_balance.config.frozen import FrozenDict
+from action_balance.config.network import NetworkConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.mixed import empty_stats
 from action_balance.envs.spec import EnvSpec
@@ -30,7 +32,7 @@ def make(slot: str, spec: EnvSpec = SPEC, name: str = "elliptical", clip: float 
         method="ppo",
         intrinsic=name if slot == INTRINSIC else None,
         action_bonus=name if slot == ACTION else None,
-        bonus=BonusConfig(observation_clip=clip),
+        exploration=ExplorationConfig(observation_clip=clip),
         bonus_settings=FrozenDict({"elliptical": {"features": "observation"}, **settings}),
     )
     bonus = make_bonus(name, slot, agent, spec)
@@ -80,7 +82,7 @@ def test_states_that_the_warm_up_has_not_seen_share_up_to_one_visit() -> None:
     that it has seen is (0, 0, 0, 0, 1)."""
     states, spec = np.eye(4, dtype=np.float32), EnvSpec("vector", (4,), (2, 3), discrete=(4,))
     stats = RunningMeanStd.empty((4,)).update(jnp.asarray(states[[0] * 9]))
-    bonus = make(INTRINSIC, spec, clip=BonusConfig().observation_clip, elliptical={"exponent": 1.0})
+    bonus = make(INTRINSIC, spec, clip=ExplorationConfig().observation_clip, elliptical={"exponent": 1.0})
     _, state = bonus.init(KEY, stats)
 
     def visit(state: Any, *numbers: int) -> tuple[Any, Any]:
@@ -171,7 +173,7 @@ def test_features_suit_the_observation(spec: EnvSpec, kind: str, count: int) -> 
 
 
 def test_the_features_of_pairs_of_images_have_full_precision() -> None:
-    agent = AgentConfig(method="ppo", image=ImageConfig(channels=1, bonus_features=4, precision="bfloat16"))
+    agent = AgentConfig(method="ppo", network=NetworkConfig(channels=1, bonus_features=4, precision="bfloat16"))
     spec = EnvSpec("image", (36, 36), (3,), dtype="uint8")
     for slot, dtype in ((INTRINSIC, "bfloat16"), (ACTION, "float32")):
         bonus = make_bonus("elliptical", slot, agent, spec)

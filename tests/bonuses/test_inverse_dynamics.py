@@ -11,10 +11,11 @@ import pytest
 from known_features import Identity, transitions
 
 from action_balance.bonuses.inverse_dynamics import Encoded, InverseDynamics
-from action_balance.config.agent import AgentConfig, ImageConfig, NetConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.envs.spec import EnvSpec
 
-AGENT = AgentConfig(net=NetConfig(bonus_hidden=4), image=ImageConfig(channels=2, bonus_features=4))
+AGENT = AgentConfig(network=NetworkConfig(bonus_hidden=4, channels=2, bonus_features=4))
 
 
 def make(spec: EnvSpec, features: int) -> InverseDynamics:

@@ -7,11 +7,12 @@ import numpy as np
 from known_features import transitions
 
 from action_balance.bonuses.base import INTRINSIC, make_bonus
-from action_balance.config.agent import AgentConfig, NetConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import EnvSpec
 
-AGENT = AgentConfig(method="rnd", net=NetConfig(bonus_hidden=4, bonus_outputs=3))
+AGENT = AgentConfig(method="rnd", network=NetworkConfig(bonus_hidden=4, bonus_outputs=3))
 STATS = RunningMeanStd(jnp.float32(2), jnp.array([0.5, 0.5]), jnp.array([0.5, 0.5]))
 
 

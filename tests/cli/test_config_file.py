@@ -50,8 +50,8 @@ def test_flags_that_are_typed_win(mine: str) -> None:
     for words in ((f"--config={mine}", *typed), (*typed, "--config", mine)):
         found = train(*words)
         assert (found.settings.agent.steps, found.track) == (8192, ("tensorboard",))
-        assert found.settings.agent.ppo.normalize_returns is False
-        assert found.settings.agent.ppo.learning_rate == 1e-3
+        assert found.settings.agent.algorithm.normalize_returns is False
+        assert found.settings.agent.algorithm.learning_rate == 1e-3
 
 
 def test_another_environment_can_be_typed(tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ NESTED = """{
     "intrinsic": "coin-flip",
     "action_bonus": "ucb",
     "steps": 1e5,
-    "ppo": {"clip": 0.2, "entropy_coef": null},
+    "algorithm": {"clip": 0.2, "entropy_coef": null},
     "bonus_settings": {"coin-flip": {"coins": 9}, "ucb": {"counter": "hash"}, "hash": {"table_bits": 9}}
 },
 "checkpoint_every": null
@@ -92,7 +92,10 @@ def test_a_preset_may_be_typed_beside_a_file_or_stand_in_it(tmp_path: Path) -> N
     ("content", "hint"),
     [
         ("stepz = 3", "line 2: stepz is not a setting: did you mean steps?"),
-        ("[agent.ppo]\nclipp = 3", "line 3: agent.ppo.clipp is not a setting: did you mean agent.ppo.clip?"),
+        (
+            "[agent.algorithm]\nclipp = 3",
+            "line 3: agent.algorithm.clipp is not a setting: did you mean agent.algorithm.clip?",
+        ),
         ('steps = "many"', "line 2: steps takes a whole number, not 'many'"),
         ("steps = 1.5", "line 2: steps takes a whole number, not '1.5'"),
         ("seed = true", "line 2: seed takes a whole number, not true"),
@@ -124,10 +127,10 @@ def test_a_mistake_is_one_line_with_file_and_key(
 
 
 def test_lines_are_found_in_tables_and_in_json(tmp_path: Path) -> None:
-    table = file(tmp_path / "a.toml", '# mine\nenv = "open"\n\n[agent.ppo]\nclip = 0.2\n"learning_rate" = -1\n')
-    nested = file(tmp_path / "a.json", '{"env": "open",\n  "agent": {"ppo": {\n    "learning_rate": -1}}}')
+    table = file(tmp_path / "a.toml", '# mine\nenv = "open"\n\n[agent.algorithm]\nclip = 0.2\n"learning_rate" = -1\n')
+    nested = file(tmp_path / "a.json", '{"env": "open",\n  "agent": {"algorithm": {\n    "learning_rate": -1}}}')
     for path, line in ((table, 6), (nested, 3)):
-        with pytest.raises(UserError, match=rf"line {line}: agent.ppo.learning_rate is refused"):
+        with pytest.raises(UserError, match=rf"line {line}: agent.algorithm.learning_rate is refused"):
             train("--config", path)
 
 

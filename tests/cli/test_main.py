@@ -148,7 +148,7 @@ def test_an_interrupt_after_the_work_is_one_line(
 def test_commands_are_parsed_to_their_classes() -> None:
     for name, kind in cli.COMMANDS.items():
         own = {"explore": ["map"], "train": ["open"], "doctor": [], "list": ["methods"]}
-        words = {**own, "sweep": ["open", "--set", "ppo.epochs=2,4"]}.get(name, ["run"])
+        words = {**own, "sweep": ["open", "--set", "algorithm.epochs=2,4"]}.get(name, ["run"])
         words = [] if name.startswith("reproduce") else words
         assert type(cli.parse([*name.split(), *words])) is kind
 

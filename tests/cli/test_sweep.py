@@ -13,7 +13,7 @@ from action_balance.config.cluster import ClusterConfig
 from action_balance.errors import UserError
 from action_balance.studies.sweep.space import Choice, Range
 
-RATE = ("--set", "ppo.learning_rate=1e-4,3e-4")
+RATE = ("--set", "algorithm.learning_rate=1e-4,3e-4")
 
 
 def sweep(*words: str) -> Sweep:
@@ -30,8 +30,10 @@ def test_a_sweep_starts_from_the_settings_of_train() -> None:
 
 
 def test_flags_of_the_search_may_stand_anywhere() -> None:
-    found = sweep("--trials", "4", *RATE, "deep-sea", "--set=ppo.clip=0.1:0.3", "--size", "4", "--no-early-stopping")
-    assert found.sweep.space.axes == (Choice("ppo.learning_rate", (1e-4, 3e-4)), Range("ppo.clip", 0.1, 0.3))
+    clip, rate = Range("algorithm.clip", 0.1, 0.3), Choice("algorithm.learning_rate", (1e-4, 3e-4))
+    words = ("--trials", "4", *RATE, "deep-sea", "--set=algorithm.clip=0.1:0.3", "--size", "4")
+    found = sweep(*words, "--no-early-stopping")
+    assert found.sweep.space.axes == (rate, clip)
     assert (found.search.trials, found.search.early_stopping) == (4, False)
     assert found.settings.env.name == "deep-sea"
 
@@ -55,7 +57,7 @@ def test_a_sweep_always_uses_ray() -> None:
 
 def test_settings_of_the_bonus_in_use_can_vary() -> None:
     words = ("deep-sea", "--method", "action-balance-hash", "--set", "hash-bits=8:32", "--set", "target-kl=0.01,0.1")
-    assert sweep(*words).sweep.space.names == ("bonus_settings.hash.hash_bits", "bonus.target_kl")
+    assert sweep(*words).sweep.space.names == ("bonus_settings.hash.hash_bits", "exploration.target_kl")
 
 
 def test_a_setting_has_an_effect_if_it_has_one_with_a_value_of_another() -> None:
@@ -69,8 +71,8 @@ def test_a_setting_has_an_effect_if_it_has_one_with_a_value_of_another() -> None
     ("words", "says"),
     [
         ((), "--set NAME=VALUES"),
-        (("--method", "ppo", "--set", "intrinsic_coef=1,2"), "ppo.intrinsic_coef needs a next-state bonus"),
-        (("--method", "ppo", "--set", "net.bonus_hidden=8,16"), "needs a bonus with networks"),
+        (("--method", "ppo", "--set", "intrinsic_coef=1,2"), "algorithm.intrinsic_coef needs a next-state bonus"),
+        (("--method", "ppo", "--set", "network.bonus_hidden=8,16"), "needs a bonus with networks"),
         ((*RATE, "--set", "learning-rate=1:2"), "2 times"),
         ((*RATE, "--metric", "episode_returns"), "did you mean episode_return"),
         ((*RATE, "--trials", "0"), "--trials must be 1 or more"),

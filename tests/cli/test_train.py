@@ -8,10 +8,11 @@ import pytest
 from command import call
 from rich.console import Console
 
+from action_balance.algorithms.ppo.config import PPOConfig
 from action_balance.cli.help import command_help
 from action_balance.cli.main import parse
 from action_balance.cli.train import Train
-from action_balance.config.agent import BonusConfig
+from action_balance.config.exploration import ExplorationConfig
 from action_balance.config.presets import PRESETS, agent_config
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
@@ -45,7 +46,7 @@ def test_flags_set_the_environment_the_agent_and_the_run() -> None:
     config = train("open", *words, "--seed", "3", "--seeds", "2", "--out", "x", "--overwrite")
     assert config.settings.env == env_config("open", size=7, view="coordinates")
     agent = config.settings.agent
-    assert (agent.method, agent.steps, agent.ppo.clip, agent.ppo.epochs) == ("rnd", 100_000, 0.2, 4)
+    assert (agent.method, agent.steps, agent.algorithm) == ("rnd", 100_000, PPOConfig(clip=0.2, epochs=4))
     assert (config.settings.seed, config.settings.seeds, config.out, config.overwrite) == (3, 2, Path("x"), True)
 
 
@@ -75,9 +76,10 @@ def test_flags_without_effect_are_errors(words: tuple[str, ...], need: str) -> N
 
 
 def test_a_preset_may_have_settings_that_the_method_does_not_use() -> None:
-    assert train("open", "--preset", "atari-paper", "--method", "ppo").settings.agent.bonus.update_proportion == 0.25
+    agent = train("open", "--preset", "atari-paper", "--method", "ppo").settings.agent
+    assert agent.exploration.update_proportion == 0.25
     with_rnd = train("open", "--method", "ppo", "--intrinsic", "rnd", "--bonus-hidden", "9")
-    assert with_rnd.settings.agent.net.bonus_hidden == 9
+    assert with_rnd.settings.agent.network.bonus_hidden == 9
 
 
 def test_a_memory_works_with_a_preset_whose_minibatches_are_samples() -> None:
@@ -93,22 +95,24 @@ def test_a_task_has_the_same_settings_in_every_library() -> None:
 def test_flags_override_a_preset() -> None:
     agent = train("open", "--preset=atari-paper", "--envs", "8").settings.agent
     preset = PRESETS["atari-paper"]
-    assert (agent.envs, agent.steps, agent.ppo) == (8, preset.steps, preset.ppo)
+    assert (agent.envs, agent.steps, agent.algorithm) == (8, preset.steps, preset.algorithm)
 
 
 def test_a_method_has_its_tuned_settings_and_flags_override_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    rnd = {"ppo.learning_rate": 0.25, "ppo.clip": 0.3}
-    icm = {"ppo.clip": 0.2, "bonus_settings.icm.features": 64}
+    rnd = {"algorithm.learning_rate": 0.25, "algorithm.clip": 0.3}
+    icm = {"algorithm.clip": 0.2, "bonus_settings.icm.features": 64}
     monkeypatch.setattr("action_balance.config.tuned._chosen", lambda: {"chains": {"rnd": rnd, "icm": icm}})
     words = "deep-sea", "--preset", "chains"
     assert train(*words, "--method", "rnd").settings.agent == agent_config("chains", method="rnd")
-    ppo = train(*words, "--method", "rnd", "--clip", "0.1").settings.agent.ppo
+    ppo: Any = train(*words, "--method", "rnd", "--clip", "0.1").settings.agent.algorithm
     assert (ppo.learning_rate, ppo.clip) == (0.25, 0.1)
     with_icm = *words, "--method", "ppo", "--intrinsic", "icm"
     assert train(*with_icm).settings.agent == agent_config("chains", method="ppo", intrinsic="icm")
     assert train(*with_icm, "--icm-features", "9").settings.agent.bonus_settings == {"icm": {"features": 9}}
-    assert train("deep-sea", "--method", "rnd", "--preset", "study").settings.agent.ppo == PRESETS["study"].ppo
-    assert train("open", "--method", "rnd", "--preset", "chains").settings.agent.ppo.clip == 0.3
+    study = train("deep-sea", "--method", "rnd", "--preset", "study").settings.agent
+    assert study.algorithm == PRESETS["study"].algorithm
+    ppo = train("open", "--method", "rnd", "--preset", "chains").settings.agent.algorithm
+    assert ppo.clip == 0.3
 
 
 def test_a_family_has_the_preset_of_its_kind_of_world() -> None:
@@ -317,16 +321,16 @@ def test_every_bonus_has_its_flags_and_those_of_its_parts(
 
 def test_a_flag_of_the_networks_keeps_its_name_whatever_the_bonus() -> None:
     with_images = train("atari:pitfall", "--intrinsic", "icm", "--features", "9").settings.agent
-    assert (with_images.image.features, with_images.bonus_settings) == (9, {})
+    assert (with_images.network.features, with_images.bonus_settings) == (9, {})
 
 
 def test_a_coefficient_that_adapts_has_its_flags(tmp_path: Path) -> None:
     words = ("--action-coef", "auto", "--target-kl", "0.2", "--action-coef-min", "0.5")
-    bonus = saved(tmp_path / "run", "open", *words).agent.bonus
-    assert (bonus.action_coef, bonus.target_kl, bonus.action_coef_min) == ("auto", 0.2, 0.5)
+    found = saved(tmp_path / "run", "open", *words).agent.exploration
+    assert (found.action_coef, found.target_kl, found.action_coef_min) == ("auto", 0.2, 0.5)
     # A number replaces it, and what it was adapted to.
-    again = train("--config", str(tmp_path / "run"), "--action-coef", "2").settings.agent.bonus
-    assert again == BonusConfig(action_coef=2.0)
+    again = train("--config", str(tmp_path / "run"), "--action-coef", "2").settings.agent.exploration
+    assert again == ExplorationConfig(action_coef=2.0)
 
 
 def test_flags_of_a_bonus_need_that_bonus(capsys: pytest.CaptureFixture[str]) -> None:

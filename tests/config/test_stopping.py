@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from action_balance.config.agent import AgentConfig
-from action_balance.config.registry import env_config
+from action_balance.config.algorithm import ALGORITHMS
+from action_balance.config.registry import algorithm_class, env_config
 from action_balance.config.stopping import METRICS, StopCondition, first_that_holds
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
@@ -65,6 +66,8 @@ def test_all_documented_metrics_can_be_compared() -> None:
     documented = dict(re.findall(r"^\| `(\w+)` \| ([^|]+?) \|", section, re.MULTILINE))
     numbers = {name for name, part in documented.items() if part != "`timing.jsonl`"}
     craftax = env_config("craftax:Craftax-Classic-Symbolic-v1")
-    assert {*METRICS, *craftax.info_names} >= numbers - {"seed", "action_frequency", "parameters_finite"}
+    of_algorithms = {name for one in ALGORITHMS for name in algorithm_class(one).metrics}
+    known = {*METRICS, *of_algorithms, *craftax.info_names}
+    assert known >= numbers - {"seed", "action_frequency", "parameters_finite"}
     (condition,) = TrainConfig(craftax, AgentConfig(), stop_when=("achievements>=22",)).conditions
     assert (condition.metric, condition.value) == ("achievements", 22)

@@ -10,7 +10,8 @@ from typing import Any
 import jax
 import pytest
 
-from action_balance.config.agent import AgentConfig, HostConfig, ImageConfig, NetConfig
+from action_balance.config.agent import AgentConfig, HostConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
@@ -66,11 +67,11 @@ def test_settings_survive_json_with_those_of_the_family_only(name: str, preset: 
 @pytest.mark.parametrize(
     ("name", "agent", "hint"),
     [
-        ("open", {"image": ImageConfig(channels=8)}, "open has no images: leave out --channels"),
-        ("deep-sea", {"image": ImageConfig(precision="bfloat16")}, "has no images: leave out --precision"),
+        ("open", {"network": NetworkConfig(channels=8)}, "open has no images: leave out --channels"),
+        ("deep-sea", {"network": NetworkConfig(precision="bfloat16")}, "has no images: leave out --precision"),
         ("open", {"host": HostConfig(groups=1)}, "open does not run on the host: leave out --groups"),
         ("goal", {"host": HostConfig(lag=0)}, "goal does not run on the host: leave out --lag"),
-        ("atari:pitfall", {"net": NetConfig(hidden=8)}, "has images: leave out --hidden"),
+        ("atari:pitfall", {"network": NetworkConfig(hidden=8)}, "has images: leave out --hidden"),
         ("gym:CartPole-v1", {"host": HostConfig(threads=2)}, "leave out --threads"),
     ],
 )
@@ -82,11 +83,11 @@ def test_settings_that_the_environment_cannot_use_are_refused(name: str, agent: 
 def test_networks_of_a_gymnasium_environment_are_checked_when_it_is_known() -> None:
     vector = EnvSpec("vector-stack", (1, 4), (2,), normalize_obs=True)
     image = EnvSpec("image-stack", (1, 84, 84), (2,), dtype="uint8")
-    with_images = TrainConfig(env_config("gym:A-v0"), AgentConfig(image=ImageConfig(channels=3)))
+    with_images = TrainConfig(env_config("gym:A-v0"), AgentConfig(network=NetworkConfig(channels=3)))
     with_images.check_spec(image)
     with pytest.raises(UserError, match="has no images: leave out --channels"):
         with_images.check_spec(vector)
-    with_vectors = TrainConfig(env_config("gym:A-v0"), AgentConfig(net=NetConfig(hidden=3)))
+    with_vectors = TrainConfig(env_config("gym:A-v0"), AgentConfig(network=NetworkConfig(hidden=3)))
     with_vectors.check_spec(vector)
     with pytest.raises(UserError, match="has images: leave out --hidden"):
         with_vectors.check_spec(image)
@@ -96,11 +97,11 @@ def test_beside_images_the_widths_of_a_vector_are_the_only_settings_of_networks_
     mixed = EnvSpec("mixed-stack", (1, 48 * 48 + 8), (2,), "uint8", images=((48, 48, 1),))
     classic = PRESETS["classic"]
     TrainConfig(env_config("gym:A-v0"), classic).check_spec(mixed)
-    wide = replace(classic, net=replace(classic.net, hidden=3, bonus_hidden=3))
+    wide = replace(classic, network=replace(classic.network, hidden=3, bonus_hidden=3))
     TrainConfig(env_config("gym:A-v0"), wide).check_spec(mixed)
     others: dict[str, Any] = {"layers": 7, "predictor_layers": 3, "bonus_outputs": 3}
     for name, value in others.items():
-        typed = TrainConfig(env_config("gym:A-v0"), replace(classic, net=replace(classic.net, **{name: value})))
+        typed = TrainConfig(env_config("gym:A-v0"), replace(classic, network=replace(classic.network, **{name: value})))
         with pytest.raises(UserError, match=f"has images: leave out --{name.replace('_', '-')}"):
             typed.check_spec(mixed)
 

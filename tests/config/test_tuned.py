@@ -17,10 +17,12 @@ SUMMARY = Path(__file__).parents[2] / "results" / "tuning" / "summary.json"
 
 def test_every_setting_is_found_by_its_name() -> None:
     start = agent_config("study", method="action-balance-rnd")
-    values = {"steps": 9000, "ppo.learning_rate": 0.5, "ppo.clip": 0.25, "bonus.action_coef": "auto"}
+    values = {"steps": 9000, "algorithm.learning_rate": 0.5, "algorithm.clip": 0.25, "exploration.action_coef": "auto"}
     agent = with_values(start, values)
-    assert (agent.steps, agent.ppo.learning_rate, agent.ppo.clip, agent.bonus.action_coef) == (9000, 0.5, 0.25, "auto")
-    assert (agent.envs, agent.ppo.epochs, agent.net) == (start.envs, start.ppo.epochs, start.net)
+    assert (agent.algorithm.learning_rate, agent.algorithm.clip) == (0.5, 0.25)
+    assert (agent.steps, agent.exploration.action_coef) == (9000, "auto")
+    assert (agent.envs, agent.algorithm.epochs) == (start.envs, start.algorithm.epochs)
+    assert agent.network == start.network
     assert with_values(start, {}) == start
 
 
@@ -36,7 +38,8 @@ def test_the_name_of_a_bonus_may_have_dots() -> None:
 
 def test_a_method_is_named_by_its_bonuses() -> None:
     assert {name: setup_name(name) for name in METHODS} == {
-        **{"random": "none", "ppo": "none", "epsilon-greedy": "none+epsilon-greedy", "entropy": "none"},
+        **{"random": "none", "ppo": "none", "pqn": "pqn-none", "entropy": "none"},
+        "epsilon-greedy": "none+epsilon-greedy",
         **{"count": "count", "hash": "hash", "elliptical": "elliptical", "rnd": "rnd"},
         **{"action-balance": "none+distillation", "action-balance-rnd": "rnd+distillation"},
         **{"action-balance-rnd-channel": "rnd+distillation", "action-balance-hash": "rnd+hash"},
@@ -48,11 +51,11 @@ def test_a_method_is_named_by_its_bonuses() -> None:
 
 
 def test_a_method_that_was_not_tuned_has_what_suits_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    chosen = {"chains": {"common": {"ppo.clip": 0.3}, "rnd": {"ppo.clip": 0.2}, "hash": {}}, "rooms": {}}
+    chosen = {"chains": {"common": {"algorithm.clip": 0.3}, "rnd": {"algorithm.clip": 0.2}, "hash": {}}, "rooms": {}}
     monkeypatch.setattr(module, "_chosen", lambda: chosen)
-    assert tuned("chains", "rnd") == tuned("chains", "ppo", "rnd") == {"ppo.clip": 0.2}
+    assert tuned("chains", "rnd") == tuned("chains", "ppo", "rnd") == {"algorithm.clip": 0.2}
     assert tuned("chains", "hash") == {}  # it was tuned, and nothing is better
-    assert tuned("chains", "rnd", action_bonus="hash") == {"ppo.clip": 0.3}
+    assert tuned("chains", "rnd", action_bonus="hash") == {"algorithm.clip": 0.3}
     assert tuned("rooms", "rnd") == tuned("study", "rnd") == {}
 
 

@@ -9,16 +9,16 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from action_balance.agent.context import AgentContext
-from action_balance.agent.learner import init_agent
-from action_balance.agent.rollout import make_actor
+from action_balance.algorithms.base import make_algorithm
+from action_balance.algorithms.learner import init_agent
+from action_balance.algorithms.rollout import make_actor
 from action_balance.config.agent import AgentConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines import evaluate as module
 from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Decision, action_modes, decide
 from action_balance.envs.spec import EnvSpec
 
-ALGORITHM = AgentContext(AgentConfig(), EnvSpec("vector", (1,), (3, 2)))
+ALGORITHM = make_algorithm(AgentConfig(), EnvSpec("vector", (1,), (3, 2)))
 LOGITS = jnp.array([0.0, 1.0, 0.5, 3.0, 2.0])
 BONUS = jnp.array([3.0, 0.0, 4.0, 0.0, 1.0])
 

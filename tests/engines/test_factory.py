@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 import jax
 import pytest
 
-from action_balance.config.agent import AgentConfig, MinibatchOf, NetConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.algorithm import MinibatchOf
 from action_balance.config.env import HostEnvConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer
@@ -16,7 +18,7 @@ from action_balance.engines.host.trainer import HostTrainer
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
-TINY = AgentConfig(net=NetConfig(hidden=4, bonus_hidden=4, bonus_outputs=2))
+TINY = AgentConfig(network=NetworkConfig(hidden=4, bonus_hidden=4, bonus_outputs=2))
 
 
 def test_the_environment_chooses_the_engine_and_reports_what_is_observed() -> None:
@@ -33,7 +35,7 @@ def test_the_environment_chooses_the_engine_and_reports_what_is_observed() -> No
 @pytest.mark.parametrize("of", ["environments", "samples"])
 @pytest.mark.parametrize("name", ["deep-sea", "gym:CartPole-v1"])
 def test_shapes_of_states_have_a_row_for_each_seed(name: str, of: MinibatchOf) -> None:
-    agent = replace(TINY, ppo=replace(TINY.ppo, minibatch_of=of))
+    agent = replace(TINY, algorithm=replace(TINY.algorithm, minibatch_of=of))
     shapes = make_trainer(TrainConfig(env_config(name), agent, seeds=3)).state_shapes()
     assert {leaf.shape[0] for leaf in jax.tree.leaves(shapes)} == {3}
 

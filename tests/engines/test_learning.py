@@ -6,8 +6,10 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from action_balance.config.agent import AgentConfig, NetConfig, PPOConfig
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.config.agent import AgentConfig
 from action_balance.config.env import EnvConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.trainer import DeviceTrainer
@@ -30,8 +32,8 @@ def final_return(metrics: list[Metrics]) -> np.ndarray:
 def deep_sea(method: str, size: int, steps: int, seeds: int) -> list[Metrics]:
     # Short rollouts of many environments: the same steps in a quarter of the time.
     ppo = PPOConfig(rollout_steps=32, learning_rate=1e-3)
-    net = NetConfig(hidden=32, bonus_hidden=32, bonus_outputs=16)
-    agent = AgentConfig(method=method, steps=steps, envs=32, ppo=ppo, net=net)
+    network = NetworkConfig(hidden=32, bonus_hidden=32, bonus_outputs=16)
+    agent = AgentConfig(method=method, steps=steps, envs=32, algorithm=ppo, network=network)
     return train(env_config("deep-sea", size=size), agent, seeds)
 
 
@@ -65,6 +67,6 @@ def test_ppo_balances_the_pole_within_50_000_steps() -> None:
         normalize_advantages=True,
         bootstrap_truncation=True,
     )
-    net = NetConfig(trunks="separate", activation="tanh")
-    agent = AgentConfig(method="ppo", steps=50_000, envs=16, ppo=ppo, net=net)
+    network = NetworkConfig(trunks="separate", activation="tanh")
+    agent = AgentConfig(method="ppo", steps=50_000, envs=16, algorithm=ppo, network=network)
     assert (final_return(train(env_config("gymnax:CartPole-v1"), agent, seeds=3)) > 400).all()  # 8 of 8 reach 500

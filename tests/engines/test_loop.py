@@ -17,8 +17,9 @@ import small_agent
 from command import call
 from jax.errors import JaxRuntimeError
 
-from action_balance.agent.state import TrainState
-from action_balance.config.agent import AgentConfig, PPOConfig
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.algorithms.state import TrainState
+from action_balance.config.agent import AgentConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
@@ -178,7 +179,7 @@ def test_a_run_whose_config_was_changed_is_not_resumed(
     out = tmp_path / "changed"
     shutil.copytree(whole, out)
     config = json.loads((out / "config.json").read_text())
-    config["config"]["agent"]["ppo"]["learning_rate"] = 0.5
+    config["config"]["agent"]["algorithm"]["learning_rate"] = 0.5
     (out / "config.json").write_text(json.dumps(config))
     before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
     assert call("resume", str(out)) == 2
@@ -236,7 +237,7 @@ class Scripted:
 #: Four updates, with a checkpoint of the second and of the fourth.
 FOUR = TrainConfig(
     env_config("deep-sea", size=4),
-    AgentConfig(steps=32, envs=4, ppo=PPOConfig(rollout_steps=2, minibatches=1)),
+    AgentConfig(steps=32, envs=4, algorithm=PPOConfig(rollout_steps=2, minibatches=1)),
     checkpoint_every=2,
 )
 FULL = OSError(errno.ENOSPC, "No space left on device")

@@ -8,10 +8,13 @@ import jax
 import numpy as np
 import pytest
 
-from action_balance.agent import learner
-from action_balance.agent.context import AgentContext
-from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
+from action_balance.algorithms import learner
+from action_balance.algorithms.base import make_algorithm
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.exploration import ExplorationConfig
 from action_balance.config.frozen import FrozenDict
+from action_balance.config.network import NetworkConfig
 from action_balance.config.presets import PRESETS
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
@@ -34,9 +37,9 @@ TINY = AgentConfig(
     method="ppo",
     steps=1000,
     envs=4,
-    ppo=PPOConfig(rollout_steps=3, epochs=5, minibatches=2),
-    bonus=BonusConfig(warmup_rollouts=0),
-    net=NetConfig(hidden=3, layers=2),
+    algorithm=PPOConfig(rollout_steps=3, epochs=5, minibatches=2),
+    exploration=ExplorationConfig(warmup_rollouts=0),
+    network=NetworkConfig(hidden=3, layers=2),
 )
 
 
@@ -58,7 +61,7 @@ def test_the_parts_of_a_run_are_as_counted_by_hand() -> None:
 
 
 def test_the_keys_of_the_warm_up_are_counted_where_it_is_used() -> None:
-    agent = replace(TINY, bonus=BonusConfig(warmup_rollouts=7))
+    agent = replace(TINY, exploration=ExplorationConfig(warmup_rollouts=7))
     assert warmup_needs(TrainConfig(SEA, agent))[0].size == 0  # nothing sees normalised observations
     assert warmup_needs(TrainConfig(SEA, replace(agent, method="rnd")))[0].size == 8 * 7 * 3
 
@@ -70,8 +73,9 @@ def test_a_table_of_counts_is_its_rows() -> None:
 
 
 def test_a_memory_is_kept_of_every_step_and_a_stack_is_not() -> None:
-    recurrent, steps = replace(TINY, memory="gru", memory_units=5), TINY.steps_per_update
-    each = 4 * 5 * (steps + 4 * steps // TINY.ppo.minibatches)  # its states, and what a minibatch keeps of its gates
+    recurrent, steps = replace(TINY, network=replace(TINY.network, memory="gru", memory_units=5)), TINY.steps_per_update
+    # Its states, and what a minibatch keeps of its gates.
+    each = 4 * 5 * (steps + 4 * steps // TINY.algorithm.minibatches)
     assert device_rollout(recurrent, SEA.spec) - device_rollout(TINY, SEA.spec) == each
     stacked = replace(SEA.spec, kind="vector-stack", shape=(3, *SEA.spec.shape), states=0)
     assert device_rollout(TINY, stacked) == device_rollout(TINY, SEA.spec)
@@ -80,7 +84,7 @@ def test_a_memory_is_kept_of_every_step_and_a_stack_is_not() -> None:
 def test_buffers_on_the_host_are_what_is_allocated() -> None:
     spec = EnvSpec("image-stack", (4, 44, 44), (3, 2), dtype="uint8")
     empty = jax.eval_shape(
-        lambda key: RolloutBuffer.empty(AgentContext(TINY, spec), 4, np.int32(0), key), jax.random.key(0)
+        lambda key: RolloutBuffer.empty(make_algorithm(TINY, spec), 4, np.int32(0), key), jax.random.key(0)
     )
     allocated = sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(empty))
     learned = 4 * (3 + 3 * 3) * 44 * 44  # 4 environments, 3 older frames, 3 copies of the frames of 3 steps
@@ -89,13 +93,17 @@ def test_buffers_on_the_host_are_what_is_allocated() -> None:
 
 
 @pytest.mark.parametrize(
-    "agent", [replace(TINY, net=NetConfig(hidden=64)), replace(TINY, envs=64, method="rnd", memory="gru")]
+    "agent",
+    [
+        replace(TINY, network=NetworkConfig(hidden=64)),
+        replace(TINY, envs=64, method="rnd", network=replace(TINY.network, memory="gru")),
+    ],
 )
 def test_the_estimate_is_below_what_a_program_needs(agent: AgentConfig) -> None:
-    config, context = TrainConfig(SEA, agent), AgentContext(agent, SEA.spec)
+    config, algorithm = TrainConfig(SEA, agent), make_algorithm(agent, SEA.spec)
     sea = config.environment(jax.random.key(0))
-    state = jax.eval_shape(lambda key: learner.init_state(sea, context, key), jax.random.key(0))
-    step = jax.jit(lambda state: learner.train_step(sea, state, context), donate_argnums=0)
+    state = jax.eval_shape(lambda key: learner.init_state(sea, algorithm, key), jax.random.key(0))
+    step = jax.jit(lambda state: learner.train_step(sea, state, algorithm), donate_argnums=0)
     program: Any = step.lower(state).compile().memory_analysis()
     assert sum(needs(config).values()) < program.argument_size_in_bytes + program.temp_size_in_bytes
 
@@ -111,9 +119,9 @@ def test_presets_fit_into_a_small_machine(preset: str) -> None:
 def test_the_part_that_asks_for_too_much_is_named_with_its_flag(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "available_memory", lambda: 8 * 10**9)
     for agent, flag in (
-        (replace(TINY, net=NetConfig(hidden=2**31 - 1)), "--hidden"),
-        (replace(TINY, ppo=replace(TINY.ppo, rollout_steps=10**8), steps=10**9), "--rollout-steps"),
-        (replace(TINY, ppo=replace(TINY.ppo, epochs=10**9)), "--epochs"),
+        (replace(TINY, network=NetworkConfig(hidden=2**31 - 1)), "--hidden"),
+        (replace(TINY, algorithm=replace(TINY.algorithm, rollout_steps=10**8), steps=10**9), "--rollout-steps"),
+        (replace(TINY, algorithm=replace(TINY.algorithm, epochs=10**9)), "--epochs"),
     ):
         with pytest.raises(UserError, match=flag):
             check_training(TrainConfig(SEA, agent), SEA.spec)

@@ -5,9 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from action_balance.algorithms.ppo.config import PPOConfig
 from action_balance.config.agent import AgentConfig
 from action_balance.config.presets import PRESETS
-from action_balance.engines.stall import LONG, StallWatch, remedy, stalled
+from action_balance.engines.stall import LONG, StallWatch, stalled
+from action_balance.envs.spec import EnvSpec
 
 
 @pytest.mark.parametrize(
@@ -26,15 +28,25 @@ from action_balance.engines.stall import LONG, StallWatch, remedy, stalled
 def test_a_return_is_stalled_where_it_has_not_improved_and_the_value_loss_is_a_thousand_times_the_policys(
     first: list[float], last: list[float], value: float, policy: float, expected: bool
 ) -> None:
-    assert stalled(first, last, value, policy) is expected
+    drowns = PPOConfig().stall_reason({"loss_value_ext": value, "loss_policy": policy}, None) is not None
+    assert (stalled(first, last) and drowns) is expected
+
+
+def remedy(config: AgentConfig, spec: EnvSpec | None = None) -> str:
+    """What is said to try where nothing is learned."""
+    watch = StallWatch(config, spec=spec)
+    losses = {"loss_value_ext": np.array([1e4]), "loss_policy": np.array([0.01])}
+    said = [watch({**losses, "episode_return": np.array([-500.0])}) for _ in range(LONG)]
+    return (said[-1] or "").partition(" Try ")[2]
 
 
 def test_what_to_try_is_what_the_settings_lack() -> None:
     study, classic = AgentConfig(), PRESETS["classic"]
-    scaled = replace(study, ppo=replace(study.ppo, normalize_returns=True))
+    scaled = replace(study, algorithm=replace(study.algorithm, normalize_returns=True))
+    images = EnvSpec("image", (84, 84), (2,))
     assert remedy(study) == "--preset classic, or --normalize-returns and --trunks separate"
     assert remedy(scaled) == "--preset classic, or --trunks separate"
-    assert remedy(study, has_trunks=False) == "--preset classic, or --normalize-returns"
+    assert remedy(study, images) == "--preset classic, or --normalize-returns"
     assert remedy(classic) == "a smaller --reward-scale or --value-coef"
 
 

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from action_balance.agent.context import AgentContext
+from action_balance.algorithms.base import make_algorithm
 from action_balance.bonuses.hashing import HashedStates
 from action_balance.config.agent import AgentConfig
 from action_balance.envs.mixed import empty_stats
@@ -44,11 +44,11 @@ def test_statistics_are_those_of_the_one_hot_numbers() -> None:
 
 
 def test_policies_see_symbols_one_hot_and_hash_counts_tell_all_frames_apart() -> None:
-    context = AgentContext(AgentConfig(method="hash"), SPEC)
+    algorithm = make_algorithm(AgentConfig(method="hash"), SPEC)
     stats = empty_stats(SPEC)
-    assert context.policy_obs(FRAMES[0], None).tolist() == [1, 0, 0, 1, 0, 0, 0, 1, 0, 1]
-    assert not context.uses_obs_stats
-    bonus = context.intrinsic
+    assert algorithm.policy_obs(FRAMES[0], None).tolist() == [1, 0, 0, 1, 0, 0, 0, 1, 0, 1]
+    assert not algorithm.uses_obs_stats
+    bonus = algorithm.intrinsic
     assert isinstance(bonus, HashedStates)
     _, table = bonus.init(jax.random.key(0), stats)
     rows = [int(bonus.locate(table, frame)[0]) for frame in FRAMES]

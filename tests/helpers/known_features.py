@@ -7,9 +7,11 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from action_balance.algorithms.ppo.config import PPOConfig
 from action_balance.bonuses.base import INTRINSIC, Batch, Bonus, Transitions, make_bonus
-from action_balance.config.agent import AgentConfig, NetConfig, PPOConfig
+from action_balance.config.agent import AgentConfig
 from action_balance.config.frozen import FrozenDict
+from action_balance.config.network import NetworkConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import EnvSpec
 
@@ -33,8 +35,8 @@ def small_bonus(name: str, envs: int = 1, spec: EnvSpec = SPEC, **settings: Any)
         method="rnd",
         intrinsic=name,
         envs=envs,
-        ppo=PPOConfig(minibatches=1),
-        net=NetConfig(bonus_hidden=4, bonus_outputs=3),
+        algorithm=PPOConfig(minibatches=1),
+        network=NetworkConfig(bonus_hidden=4, bonus_outputs=3),
         bonus_settings=FrozenDict({name: {"features": 2, **settings}}),
     )
     bonus = make_bonus(name, INTRINSIC, agent, spec)

@@ -1,4 +1,4 @@
-"""One small agent of Algorithm 1, trained for a few updates and shared by the tests of `action_balance.agent`."""
+"""One small agent of Algorithm 1, trained for a few updates and shared by the tests of `action_balance.algorithms`."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -9,27 +9,30 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from action_balance.agent import learner
-from action_balance.agent.context import AgentContext
-from action_balance.agent.metrics import Metrics
-from action_balance.agent.state import TrainState
-from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
+from action_balance.algorithms import learner
+from action_balance.algorithms.base import Algorithm, Metrics, make_algorithm
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.algorithms.state import TrainState
+from action_balance.config.agent import AgentConfig
+from action_balance.config.exploration import ExplorationConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.envs.grid.environment import GridEnvironment
 from action_balance.envs.grid.maps import parse_map
 
 WORLD = GridEnvironment(parse_map("...G\n.#..\nS...\n", episode_steps=6))
+PPO = PPOConfig(rollout_steps=16, epochs=2, minibatches=2, learning_rate=1e-2)
 SMALL = AgentConfig(
     steps=10_000,
     envs=4,
-    ppo=PPOConfig(rollout_steps=16, epochs=2, minibatches=2, learning_rate=1e-2),
-    bonus=BonusConfig(warmup_rollouts=2),
-    net=NetConfig(hidden=8, bonus_hidden=8, bonus_outputs=4),
+    algorithm=PPO,
+    exploration=ExplorationConfig(warmup_rollouts=2),
+    network=NetworkConfig(hidden=8, bonus_hidden=8, bonus_outputs=4),
 )
 
 
-def context(config: AgentConfig = SMALL) -> AgentContext:
+def algorithm(config: AgentConfig = SMALL) -> Algorithm:
     """Algorithm 1 in the small world."""
-    return AgentContext(config, WORLD.spec)
+    return make_algorithm(config, WORLD.spec)
 
 
 #: How often the update of each agent was traced.
@@ -42,7 +45,7 @@ def make_step(config: AgentConfig) -> Callable[[TrainState], tuple[TrainState, M
 
     def step(state: TrainState) -> tuple[TrainState, Metrics]:
         traces[config] += 1
-        return learner.train_step(WORLD, state, context(config))
+        return learner.train_step(WORLD, state, algorithm(config))
 
     return eqx.filter_jit(step)
 
@@ -50,7 +53,7 @@ def make_step(config: AgentConfig) -> Callable[[TrainState], tuple[TrainState, M
 @cache
 def begun(config: AgentConfig = SMALL, seed: int = 0) -> TrainState:
     """A state before any update."""
-    return jax.jit(partial(learner.init_state, WORLD, context(config)))(jax.random.key(seed))
+    return jax.jit(partial(learner.init_state, WORLD, algorithm(config)))(jax.random.key(seed))
 
 
 @cache

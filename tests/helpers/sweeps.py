@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 from inline_cluster import InlineCluster
 
-from action_balance.config.agent import AgentConfig, BonusConfig, PPOConfig
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.exploration import ExplorationConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.callbacks import Listeners, Update
@@ -26,13 +28,13 @@ BASE = TrainConfig(
         method="rnd",
         steps=18_000,
         envs=10,
-        ppo=PPOConfig(rollout_steps=100, minibatches=5),
-        bonus=BonusConfig(warmup_rollouts=0),
+        algorithm=PPOConfig(rollout_steps=100, minibatches=5),
+        exploration=ExplorationConfig(warmup_rollouts=0),
     ),
     seed=3,
     seeds=2,
 )
-RATE, EPOCHS = "ppo.learning_rate", "ppo.epochs"
+RATE, EPOCHS = "algorithm.learning_rate", "algorithm.epochs"
 SPACE = Space((Range(RATE, 1e-4, 1e-2, log=True), Choice(EPOCHS, (2, 4))))
 
 

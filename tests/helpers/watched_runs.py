@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from action_balance.config.agent import AgentConfig, BonusConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.exploration import ExplorationConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.runs import MetricsLog, RunFolder
@@ -26,7 +27,7 @@ FILM = bytes(range(256)) * 4
 
 
 def config_of(method: str = "rnd", seed: int = 0, seeds: int = 2, updates: int = 4) -> TrainConfig:
-    agent = AgentConfig(method=method, steps=updates * STEPS, bonus=BonusConfig(warmup_rollouts=0))
+    agent = AgentConfig(method=method, steps=updates * STEPS, exploration=ExplorationConfig(warmup_rollouts=0))
     return TrainConfig(env_config("deep-sea", size=3), agent, seed, seeds, None)
 
 

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from action_balance.agent.context import AgentContext
-from action_balance.agent.learner import init_agent
+from action_balance.algorithms.base import make_algorithm
+from action_balance.algorithms.learner import init_agent
 from action_balance.config.agent import AgentConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import EnvSpec
@@ -158,7 +158,9 @@ def test_default_sizes_are_those_of_the_protocol_counted_by_hand() -> None:
     def build(method: str) -> Any:
         spec = EnvSpec("image-stack", (4, 84, 84), (18,), "uint8")
         stats = RunningMeanStd.empty((84, 84))
-        state = jax.eval_shape(lambda key: init_agent(AgentContext(AgentConfig(method=method), spec), stats, key), KEY)
+        state = jax.eval_shape(
+            lambda key: init_agent(make_algorithm(AgentConfig(method=method), spec), stats, key), KEY
+        )
         return state.params, state.bonus_states
 
     params, targets = build("action-balance-rnd")

@@ -129,7 +129,7 @@ def test_what_is_no_run_is_not_opened(tmp_path: Path) -> None:
         read_config(Path("/dev/zero"))
 
 
-@pytest.mark.parametrize("content", [b"", b"[" * 100_000, b'{"format": "action-balance run", "version": 3}'])
+@pytest.mark.parametrize("content", [b"", b"[" * 100_000, b'{"format": "action-balance run", "version": 4}'])
 def test_a_damaged_config_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(UserError, match=r"config\.json is damaged"):

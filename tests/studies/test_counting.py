@@ -3,8 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from action_balance.agent.context import AgentContext
-from action_balance.agent.learner import init_agent
+from action_balance.algorithms.base import make_algorithm
+from action_balance.algorithms.learner import init_agent
 from action_balance.bonuses.base import ACTION, BonusObs
 from action_balance.bonuses.distillation import Distillation
 from action_balance.config.registry import env_config
@@ -101,9 +101,9 @@ def test_observations_and_successors_are_those_of_the_environment(name: str, siz
 
 def test_bonuses_of_states_transitions_and_pairs_are_what_the_agent_gets(monkeypatch: pytest.MonkeyPatch) -> None:
     config = TrainConfig(env_config("deep-sea", size=3), Setup("rnd", "distillation").agent(1024, 8, "study"))
-    context = AgentContext(config.agent, config.env.spec)
+    algorithm = make_algorithm(config.agent, config.env.spec)
     stats = RunningMeanStd(jnp.float32(50), jnp.full(9, 0.1), jnp.full(9, 5.0))
-    agent = init_agent(context, stats, KEY)
+    agent = init_agent(algorithm, stats, KEY)
     environment = config.environment(KEY)
     observed = counting.observe_all(environment, KEY)
     rnd = Distillation(agent.bonus_states["intrinsic"], agent.params.bonuses["intrinsic"])
@@ -113,7 +113,7 @@ def test_bonuses_of_states_transitions_and_pairs_are_what_the_agent_gets(monkeyp
 
     pairs = counting.pair_bonuses(config)(agent, KEY)
     obs = BonusObs(observed[4], jnp.int32(4), stats, 5.0)
-    bonus = context.action_bonus
+    bonus = algorithm.action_bonus
     assert bonus is not None
     scores = bonus.scores(agent.params.bonuses[ACTION], agent.bonus_states[ACTION], obs)
     np.testing.assert_allclose(pairs[4], scores, rtol=1e-5)

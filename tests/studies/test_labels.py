@@ -1,12 +1,13 @@
 from dataclasses import replace
 
-from action_balance.config.agent import AgentConfig, HostConfig, PPOConfig
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.config.agent import AgentConfig, HostConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.studies.labels import name_runs
 
 SEA = TrainConfig(env_config("deep-sea", size=4), AgentConfig(method="rnd"))
-FAST = replace(SEA, agent=replace(SEA.agent, ppo=PPOConfig(learning_rate=1e-3)))
+FAST = replace(SEA, agent=replace(SEA.agent, algorithm=PPOConfig(learning_rate=1e-3)))
 
 
 def labels(*configs: TrainConfig) -> list[tuple[str, str]]:
@@ -35,7 +36,7 @@ def test_what_changes_only_the_speed_is_not_named() -> None:
 
 
 def test_curves_are_ordered_by_method_then_by_the_value_of_a_setting() -> None:
-    slow = replace(SEA, agent=replace(SEA.agent, ppo=PPOConfig(learning_rate=9e-5)))
+    slow = replace(SEA, agent=replace(SEA.agent, algorithm=PPOConfig(learning_rate=9e-5)))
     ppo = replace(SEA, agent=replace(SEA.agent, method="ppo"))
     names = sorted(name_runs([FAST, slow, ppo]), key=lambda one: one.order)
     assert [one.curve for one in names] == ["ppo", "rnd, learning_rate 9e-05", "rnd, learning_rate 0.001"]

@@ -171,7 +171,7 @@ def test_an_agent_that_was_trained_with_masks_does_not_act_without_one(agent: ab
 
 
 def test_an_agent_with_memory_remembers_what_it_has_acted_on_since_the_episode_began(tmp_path: Path) -> None:
-    recurrent = replace(untrained_run.VECTORS, memory="gru", memory_units=4)
+    recurrent = replace(untrained_run.VECTORS, network=replace(untrained_run.SMALL, memory="gru", memory_units=4))
     agent = ab.load(untrained_run.make(tmp_path / "run", "deep-sea", recurrent, size=4))
     fresh = agent.values(CELLS[5]).extrinsic
     agent.act(CELLS[0])

@@ -13,7 +13,7 @@ import small_agent
 import untrained_run
 
 import action_balance as ab
-from action_balance.agent.context import AgentContext
+from action_balance.algorithms.base import make_algorithm
 from action_balance.config.presets import PRESETS
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
@@ -59,7 +59,7 @@ def test_a_file_of_the_policy_alone_acts_and_has_no_bonuses(sea: Path, file: Pat
     small = ab.load(sea).save(sea.with_name("policy.agent"), policy_only=True)
     agent = ab.load(small)
     assert small.stat().st_size < file.stat().st_size / 2
-    assert (agent.method, agent.config.agent.method) == ("action-balance-rnd", "ppo")
+    assert (agent.method, agent.config.agent.label) == ("action-balance-rnd", "ppo")
     np.testing.assert_array_equal(agent.act(CELLS, key=1), ab.load(sea).act(CELLS, key=1))
     for use in (lambda: agent.act(CELLS, "behaviour"), lambda: agent.bonuses(CELLS)):
         with pytest.raises(UserError, match="saved with policy_only=True"):
@@ -71,12 +71,12 @@ def test_a_policy_of_the_papers_preset_takes_less_than_eight_megabytes() -> None
     """4 bytes for each number of the policy, and two statistics of each of 84 x 84 pixels."""
     import jax
 
-    from action_balance.agent.networks import make_policy
+    from action_balance.algorithms.networks import make_policy
     from action_balance.envs.spec import EnvSpec
 
     spec = EnvSpec("image-stack", (4, 84, 84), (18,), dtype="uint8")
     policy = jax.eval_shape(
-        lambda: make_policy(spec, AgentContext(PRESETS["atari-paper"], spec).config, jax.random.key(0))
+        lambda: make_policy(spec, make_algorithm(PRESETS["atari-paper"], spec).config, jax.random.key(0))
     )
     numbers = sum(leaf.size for leaf in jax.tree.leaves(policy) if hasattr(leaf, "size"))
     assert 4 * numbers + 8 * 84 * 84 < 7_900_000

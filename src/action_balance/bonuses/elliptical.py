@@ -130,7 +130,7 @@ class Elliptical(Bonus):
 
     def phi(self, state: EllipticalState, frame: Real[Array, "..."]) -> Float[Array, " D"]:
         """The features of an observation, of unit length."""
-        found = state.network(state.stats.normalize(frame, self.agent.bonus.observation_clip))
+        found = state.network(state.stats.normalize(frame, self.agent.exploration.observation_clip))
         unit: Array = found / jnp.maximum(jnp.sqrt(found @ found), 1e-8)
         return jax.lax.stop_gradient(unit)
 

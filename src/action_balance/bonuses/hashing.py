@@ -162,7 +162,7 @@ class Hashed(Bonus):
         if self.spec.discrete:
             return jnp.stack(component_values(self.spec, frame)).astype(jnp.uint32)
         if state.projections is not None:
-            return simhash(frame, state.projections, self.agent.bonus.observation_clip)
+            return simhash(frame, state.projections, self.agent.exploration.observation_clip)
         white = 256.0 if np.issubdtype(np.dtype(self.spec.dtype), np.integer) else 1.0
         return cell(frame, config.cell_rows, config.cell_columns, config.grey_levels, white)
 

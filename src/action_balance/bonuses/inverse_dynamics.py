@@ -29,7 +29,7 @@ from action_balance.nets.bonus import BonusNet, JoinedNet
 
 def hidden_width(spec: EnvSpec, agent: AgentConfig) -> int:
     """Width of the hidden layers that follow the features."""
-    return agent.image.bonus_features if spec.is_image or spec.is_mixed else agent.net.bonus_hidden
+    return agent.network.bonus_features if spec.is_image or spec.is_mixed else agent.network.bonus_hidden
 
 
 class Encoded(eqx.Module):

@@ -32,22 +32,22 @@ def bonus_network(
     A network of ``pairs`` sees actions; those of an action bonus always have float32 convolutions.
     """
     actions = MultiCategorical(spec.nvec).choices if pairs else 0
-    net, image = agent.net, agent.image
+    net = agent.network
     of_images: dict[str, Any] = {
         "actions": actions,
         "layers": 1 + (MORE_IMAGE_LAYERS if predictor else 0),
         "outputs": outputs,
         # Actions of a state differ by little: bfloat16 would round away an action channel, for example, which
         # contributes about a hundredth of the features.
-        "dtype": "float32" if pairs or action_bonus else image.precision,
-        "small_layers": image.small_layers,
+        "dtype": "float32" if pairs or action_bonus else net.precision,
+        "small_layers": net.small_layers,
         "key": key,
     }
     if spec.is_mixed:
-        sizes = (spec.images, spec.vector, image.channels, net.bonus_hidden, image.bonus_features)
+        sizes = (spec.images, spec.vector, net.channels, net.bonus_hidden, net.bonus_features)
         return MixedBonusNet(*sizes, **of_images)
     if spec.is_image:
-        return ImageBonusNet(spec.frame_shape, image.channels, image.bonus_features, as_channel=as_channel, **of_images)
+        return ImageBonusNet(spec.frame_shape, net.channels, net.bonus_features, as_channel=as_channel, **of_images)
     layers = 1 + (net.predictor_layers if predictor else 0)
     inputs = math.prod(spec.stats_shape)
     width = net.bonus_outputs if outputs is None else outputs

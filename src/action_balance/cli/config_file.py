@@ -1,7 +1,7 @@
 """``--config my.toml``: the settings in a file that a person has written, from which a command starts.
 
 Every key is the name of a flag, ``learning-rate``; the tables of Python's settings classes are accepted as well,
-``[agent.ppo] learning_rate``. Flags that are typed win. Names in the file that lead to code need ``--trust``.
+``[agent.algorithm] learning_rate``. Flags that are typed win. Names in the file that lead to code need ``--trust``.
 """
 
 import json
@@ -33,7 +33,7 @@ ROOTS = ("settings.", "settings.agent.", "")
 #: Settings that may lead to code, whose values are approved before anything is imported.
 LEADING = (
     *("settings.env.name", "settings.env.wrapper", "settings.env.env_kwargs"),
-    *("settings.agent.intrinsic", "settings.agent.action_bonus"),
+    *("settings.agent.intrinsic", "settings.agent.action_bonus", "settings.agent.algorithm.name"),
 )
 
 #: The names of the tables that a setting is in, and its own.
@@ -196,8 +196,11 @@ def _as_config(values: Mapping[str, Any]) -> Data:
     """Settings by path as nested plain data."""
     config: Data = {"env": {}, "agent": {}}
     for path, value in values.items():
-        _, group, name = path.split(".")
-        config[group][name] = value
+        _, *groups, name = path.split(".")
+        inner = config
+        for group in groups:
+            inner = inner.setdefault(group, {})
+        inner[name] = value
     return config
 
 

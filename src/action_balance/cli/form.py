@@ -16,6 +16,7 @@ from action_balance.config.fields import (
     choices,
     describe,
     element,
+    flag_of,
     from_text,
     is_required,
     only_choices,
@@ -23,7 +24,7 @@ from action_balance.config.fields import (
     type_hints,
 )
 from action_balance.config.serialization import field_docs
-from action_balance.errors import UserError, check_name, flag
+from action_balance.errors import UserError, check_name
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -41,7 +42,7 @@ class Flag:
     """A setting on the command line."""
 
     name: str  # --learning-rate, or the placeholder of a positional argument
-    path: str  # the fields that lead to it, such as settings.agent.ppo.learning_rate
+    path: str  # the fields that lead to it, such as settings.agent.algorithm.learning_rate
     kind: Any  # its type
     default: Any  # its value unless it is given; MISSING if it is required
     field: Field[Any]
@@ -178,7 +179,7 @@ class Form:
                 nested.append((member, f"{path}.", start if isinstance(start, member) else None))
             else:
                 positional = is_required(one) or one.metadata.get("positional")
-                name = str(one.metadata.get("metavar", one.name.upper())) if positional else flag(one.name)
+                name = str(one.metadata.get("metavar", one.name.upper())) if positional else flag_of(one)
                 known = one.metadata.get("names", choices(element(member) or member))
                 yield Flag(name, path, member, start, one, kind, title, tuple(self.names.get(path, known)))
         for settings, path, start in nested:

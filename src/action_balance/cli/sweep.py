@@ -27,10 +27,10 @@ SEARCH = tuple(f"search.{one.name}" for one in fields(SearchConfig))
 CLUSTER = ("address", "cpus_per_run", "gpus_per_run", "max_crashes")
 
 #: Settings that cannot vary: the environment itself, the length of the training, and what is only a name.
-FIXED = ("env.name", "steps", "preset")
+FIXED = ("env.name", "steps", "preset", "algorithm.name")
 
 #: Settings that decide which others have an effect.
-DECIDING = ("method", "intrinsic", "action_bonus", "memory", "bonus.action_coef")
+DECIDING = ("method", "intrinsic", "action_bonus", "network.memory", "exploration.action_coef")
 
 
 @dataclass(frozen=True)
@@ -122,13 +122,9 @@ class _Varying:
 
 def _settings(config: TrainConfig) -> Iterator[Setting]:
     """All settings of a run that can vary, with their flags."""
-    kinds = {name: kind for name in config.agent.bonus_names if (kind := bonus_settings(name))}
-    form = Form(
-        "sweep",
-        _Varying,
-        {"agent": config.agent, "env": config.env},
-        kinds={"env": type(config.env), "agent.bonus_settings": {name: kind() for name, kind in kinds.items()}},
-    )
+    bonuses = {name: kind() for name in config.agent.bonus_names if (kind := bonus_settings(name))}
+    kinds = {"env": type(config.env), "agent.algorithm": type(config.agent.algorithm), "agent.bonus_settings": bonuses}
+    form = Form("sweep", _Varying, {"agent": config.agent, "env": config.env}, kinds)
     for one in form.flags:
         name = one.path.removeprefix("agent.")
         if name not in FIXED and get_origin(one.kind) is not tuple and not one.parsed:

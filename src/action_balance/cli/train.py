@@ -11,10 +11,12 @@ from action_balance.cli.config_file import form_with_file, is_settings_file
 from action_balance.cli.form import Command, Flag, Form
 from action_balance.cli.parser import sort_words
 from action_balance.cli.print_config import Kind, setting, settings_text
-from action_balance.config.agent import ADAPTS, AgentConfig, BonusConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.algorithm import ALGORITHMS, DEFAULT
 from action_balance.config.bonuses import Counter, bonus_parts, bonus_settings
 from action_balance.config.cluster import ClusterConfig
 from action_balance.config.env import EnvConfig
+from action_balance.config.exploration import ADAPTS, ExplorationConfig
 from action_balance.config.families import FAMILIES, built_in
 from action_balance.config.frozen import FrozenDict
 from action_balance.config.methods import (
@@ -27,7 +29,7 @@ from action_balance.config.methods import (
     Method,
 )
 from action_balance.config.presets import preset_config, with_method
-from action_balance.config.registry import env_class, families, known_names
+from action_balance.config.registry import algorithm_class, env_class, families, known_names
 from action_balance.config.train import TrainConfig
 from action_balance.config.trust import FAMILY, NAME, OF_GYMNASIUM
 from action_balance.errors import UserError
@@ -43,16 +45,17 @@ ENV, AGENT, BONUSES = "settings.env.name", "settings.agent", "settings.agent.bon
 #: What decides which flags there are, beside the environment and the settings of bonuses.
 DECIDING = (
     *("config", "trust", "track"),
-    *(f"{AGENT}.{name}" for name in ("preset", "method", "intrinsic", "action_bonus", "memory", "bonus.action_coef")),
+    *(f"{AGENT}.{name}" for name in ("preset", "method", "algorithm.name", "intrinsic", "action_bonus")),
+    *(f"{AGENT}.{name}" for name in ("network.memory", "exploration.action_coef")),
 )
 #: What the short help shows for every environment and every bonus.
 COMMON = (
-    *(f"{AGENT}.{name}" for name in ("method", "intrinsic", "action_bonus", "preset")),
+    *(f"{AGENT}.{name}" for name in ("method", "intrinsic", "action_bonus", "algorithm.name", "preset")),
     *("config", "trust", "print_config"),
     *(f"{AGENT}.{name}" for name in ("steps", "envs")),
     *("settings.seed", "settings.seeds", "out", "overwrite", "track"),
     *("settings.stop_when", "settings.checkpoint_every", "settings.devices"),
-    *(f"{AGENT}.{name}" for name in ("ppo.learning_rate", "ppo.intrinsic_coef", "bonus.action_coef")),
+    *(f"{AGENT}.{name}" for name in ("algorithm.learning_rate", "algorithm.intrinsic_coef", "exploration.action_coef")),
     "settings.env",
 )
 #: Flags that have no effect without another one.
@@ -143,13 +146,16 @@ def without_effect(bonuses: Iterable[str], intrinsic: str, adapts: bool, remembe
     """The settings of an agent that have no effect, by path below the agent, each with what it would need."""
     unused = dict[str, str]()
     if {*bonuses} <= WITHOUT_NETWORKS:
-        networks = ("bonus.update_proportion", "net.bonus_hidden", "net.bonus_outputs", "net.predictor_layers")
-        unused |= dict.fromkeys((*networks, "image.bonus_features"), "a bonus with networks")
+        names = ("bonus_hidden", "bonus_outputs", "predictor_layers", "bonus_features")
+        networks = ("exploration.update_proportion", *(f"network.{name}" for name in names))
+        unused |= dict.fromkeys(networks, "a bonus with networks")
     if intrinsic == NONE:
-        unused |= dict.fromkeys(("ppo.intrinsic_coef", "ppo.gamma_int", "ppo.intrinsic_ends"), "a next-state bonus")
+        streams = [f"algorithm.{name}" for name in ("intrinsic_coef", "gamma_int", "intrinsic_ends")]
+        unused |= dict.fromkeys(streams, "a next-state bonus")
     if not adapts:
-        unused |= {f"bonus.{name}": "--action-coef auto" for name in ADAPTS}
-    return unused | ({"ppo.minibatch_of": "--memory none"} if remembers else {"memory_units": "--memory gru"})
+        unused |= {f"exploration.{name}": "--action-coef auto" for name in ADAPTS}
+    other = {"algorithm.minibatch_of": "--memory none"} if remembers else {"network.memory_units": "--memory gru"}
+    return unused | other
 
 
 def _form_for(name: str, chosen: Mapping[str, Any], typed: set[str]) -> Form:
@@ -165,17 +171,17 @@ def _form_for(name: str, chosen: Mapping[str, Any], typed: set[str]) -> Form:
     start[BONUSES] = FrozenDict({one: settings for one, settings in agent.bonus_settings.items() if one in bonuses})
     shown = (intrinsic, action_bonus) if picks["method"] else (picks["intrinsic"], picks["action_bonus"])
     common = [f"{BONUSES}.{one}" for one in _bonuses(agent, method, shown, chosen)]
-    coefs = (chosen.get(f"{AGENT}.bonus.action_coef"), agent.bonus.action_coef, method.action_coef)
-    adapts = next(one for one in coefs if one is not None) == AUTO
+    coefs = (chosen.get(f"{AGENT}.exploration.action_coef"), agent.exploration.action_coef, method.action_coef)
+    adapts = next((one for one in coefs if one is not None), None) == AUTO
     if adapts:
-        common.append(f"{AGENT}.bonus.target_kl")
+        common.append(f"{AGENT}.exploration.target_kl")
     if _family(env) is EnvConfig or _family(env).engine == "device":
-        common.append(f"{AGENT}.memory")
+        common.append(f"{AGENT}.network.memory")
     if env is None:
         return _form(name, EnvConfig, start, bonuses, common, note=NOTE, more=tuple(_variants(name).values()))
     if not adapts:  # what an earlier run adapted to has no effect
-        start |= {f"{AGENT}.bonus.{one}": getattr(BonusConfig, one) for one in ADAPTS}
-    remembers = chosen.get(f"{AGENT}.memory", agent.memory) != NONE
+        start |= {f"{AGENT}.exploration.{one}": getattr(ExplorationConfig, one) for one in ADAPTS}
+    remembers = chosen.get(f"{AGENT}.network.memory", agent.network.memory) != NONE
     if remembers:
         env_class(env).check_memory()
     needs = without_effect((intrinsic, action_bonus, *bonuses), intrinsic, adapts, remembers)
@@ -192,7 +198,9 @@ def _form(
     common: Iterable[str] = (),
     **more: Any,
 ) -> Form:
-    kinds = {"settings.env": family, BONUSES: bonuses}
+    agent = start.get(AGENT)
+    algorithm = type(agent.algorithm) if agent is not None else algorithm_class(more.pop("algorithm", DEFAULT))
+    kinds = {"settings.env": family, f"{AGENT}.algorithm": algorithm, BONUSES: bonuses}
     return Form(name, Train, start, kinds, {ENV: known_names()}, (*COMMON, *common), **more)
 
 
@@ -200,6 +208,8 @@ def _form(
 def _variants(name: str) -> dict[str, Form]:
     """The flags of every family of environments, and of every bonus, by how the command is given."""
     found = {f"{name} {family.forms[0]}": _form(name, family, {}, {}) for family in families()}
+    for one in ALGORITHMS:
+        found[f"{name} --algorithm {one}"] = _form(name, EnvConfig, {}, {}, algorithm=one)
     options = {f"--intrinsic {one}": one for one in INTRINSIC_BONUSES}
     options |= {f"--action-bonus {one}": one for one in ACTION_BONUSES}
     options |= {f"--action-bonus ucb --counter {one}": one for one in get_args(Counter)}
@@ -223,7 +233,7 @@ def _decides(path: str) -> bool:
 def _start(chosen: Mapping[str, Any], typed: set[str]) -> dict[str, Any]:
     """What the settings start from, by path: an earlier run, a preset, or the family's preset."""
     preset, config, env = chosen.get(f"{AGENT}.preset"), chosen.get("config"), chosen.get(ENV)
-    names = [chosen.get(f"{AGENT}.{name}") for name in ("method", "intrinsic", "action_bonus")]
+    names = [chosen.get(f"{AGENT}.{name}") for name in ("method", "intrinsic", "action_bonus", "algorithm.name")]
     if config is not None and not is_settings_file(config):
         if preset is not None:
             raise UserError("--preset and --config both set what to start from: use only one of them")

@@ -236,7 +236,7 @@ class DeviceEnvConfig(EnvConfig):
 
     def check_host(self, host: "HostConfig") -> None:
         """No setting has an effect."""
-        check_unused(host, f"{self.name} does not run on the host")
+        check_unused(host, [one.name for one in fields(host)], f"{self.name} does not run on the host")
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,8 @@
 """What the fields of settings may be: their types and metadata say it, and it is checked here wherever a value is from.
 
-The metadata of a field may hold a range (`number`) or names (`known`), and for the command line a ``metavar``,
-``parse`` (makes the value from all words after the flag), ``action`` (``"append"``: the flag takes one word and may be
-given several times) and ``positional``.
+The metadata of a field may hold a range (`number`) or names (`known`), and for the command line a ``flag`` with another
+name, a ``metavar``, ``parse`` (makes the value from all words after the flag), ``action`` (``"append"``: the flag takes
+one word and may be given several times) and ``positional``.
 """
 
 from collections.abc import Iterable, Mapping
@@ -64,7 +64,7 @@ def check(kind: Any, values: Mapping[str, Any]) -> None:
 
 
 def _check(one: Field[Any], kind: Any, value: Any) -> None:
-    label = str(one.metadata.get("metavar", one.name)) if is_required(one) else flag(one.name)
+    label = str(one.metadata.get("metavar", one.name)) if is_required(one) else flag_of(one)
     names = one.metadata.get("names")
     if not fits(kind, value):
         if isinstance(value, str) and only_choices(kind):
@@ -74,6 +74,10 @@ def _check(one: Field[Any], kind: Any, value: Any) -> None:
         check_range(label, value, **one.metadata.get("range", {"low": -3e38}))
     if names is not None and value is not None and not (one.metadata["own"] and ":" in value):
         check_name(label, value, names)
+
+
+def flag_of(one: Field[Any]) -> str:
+    return flag(str(one.metadata.get("flag", one.name)))
 
 
 def is_required(one: Field[Any]) -> bool:

@@ -1,8 +1,9 @@
-"""Methods by name: presets of two bonuses, one that rewards states and one that balances actions."""
+"""Methods by name: presets of two bonuses, one that rewards states and one that balances actions, for any algorithm."""
 
 from dataclasses import dataclass, field
 from typing import Literal
 
+from action_balance.config.algorithm import ALGORITHMS, DEFAULT
 from action_balance.config.frozen import FrozenDict
 
 #: No bonus.
@@ -46,11 +47,12 @@ class Method:
     """Which bonus rewards, which bonus balances, and the settings that differ from the defaults."""
 
     about: str = field(default="", compare=False)
+    algorithm: str | None = None  # the only algorithm that it is for; None for any
     intrinsic: str = NONE  # name of the next-state bonus
     action_bonus: str = NONE  # name of the bonus that balances the policy
     uniform: bool = False  # act uniformly at random and learn nothing
     bonus_settings: FrozenDict = field(default_factory=FrozenDict)  # what differs from the defaults, by bonus
-    action_coef: float | Auto = 1.0  # c, the weight of the action bonus (Eq. 5)
+    action_coef: float | Auto | None = None  # c, the weight of the action bonus (Eq. 5); None for the algorithm's
     target_kl: float = 0.05  # KL(beta || pi) that c is adapted to, where it adapts
     entropy_factor: float = 1.0  # what the weight of the entropy is multiplied by, unless it is set
     epsilon: float = 0.0  # probability of a uniformly random action
@@ -58,38 +60,39 @@ class Method:
 
 #: The methods of the paper and their baselines.
 METHODS: dict[str, Method] = {
-    "random": Method("acts uniformly at random and learns nothing", uniform=True),
-    # Schulman et al., 2017
-    "ppo": Method("PPO without a bonus"),
+    "random": Method("acts uniformly at random and learns nothing", DEFAULT, uniform=True),
+    **{name: Method(f"{name.upper()} without a bonus", name) for name in ALGORITHMS},
     # what action balance is an alternative to: random actions at all times, or a policy that stays random
-    "epsilon-greedy": Method("PPO with 10 % random actions", epsilon=0.1),
-    "entropy": Method("PPO with ten times the preset's entropy weight", entropy_factor=10.0),
+    "epsilon-greedy": Method("10 % random actions and no bonus", epsilon=0.1),
+    "entropy": Method("ten times the preset's entropy weight and no bonus", entropy_factor=10.0),
     # 1 / sqrt(1 + N(s')), and the same with hashes (Tang et al., 2017)
-    "count": Method("PPO with exact state counts, where states can be enumerated", "count"),
-    "hash": Method("PPO with counts of hashed observations", "hash"),
+    "count": Method("exact state counts, where states can be enumerated", intrinsic="count"),
+    "hash": Method("counts of hashed observations", intrinsic="hash"),
     # the confidence width of linear models over all of training (Jin et al., 2020), as counts of features
-    "elliptical": Method("PPO with elliptical counts: visits counted by direction, in any observation", "elliptical"),
+    "elliptical": Method("elliptical counts: visits counted by direction, in any observation", intrinsic="elliptical"),
     # Burda et al., 2019
-    "rnd": Method("PPO with random network distillation, the paper's baseline", "rnd"),
+    "rnd": Method("random network distillation, the paper's baseline", intrinsic="rnd"),
     # as in the paper's heat maps (Figure 5)
-    "action-balance": Method("PPO with action balance alone (Section III-D)", NONE, "distillation"),
-    "action-balance-rnd": Method("action balance with RND: Algorithm 1 of the paper", "rnd", "distillation"),
+    "action-balance": Method("action balance alone (Section III-D)", action_bonus="distillation"),
+    "action-balance-rnd": Method(
+        "action balance with RND: Algorithm 1 of the paper", intrinsic="rnd", action_bonus="distillation"
+    ),
     "action-balance-rnd-channel": Method(
         "action balance with RND and the action channel (Section IV-C), for images",
-        "rnd",
-        "distillation",
+        intrinsic="rnd",
+        action_bonus="distillation",
         bonus_settings=FrozenDict(distillation={"embedding": "channel"}),
     ),
     "action-balance-hash": Method(
         "action balance with RND, counts of hashed state-action pairs, and an adaptive coefficient",
-        "rnd",
-        "hash",
+        intrinsic="rnd",
+        action_bonus="hash",
         action_coef="auto",
     ),
     "action-balance-elliptical": Method(
         "action balance with elliptical counts of states and of state-action pairs, and an adaptive coefficient",
-        "elliptical",
-        "elliptical",
+        intrinsic="elliptical",
+        action_bonus="elliptical",
         action_coef="auto",
     ),
 }

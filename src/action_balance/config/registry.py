@@ -1,4 +1,4 @@
-"""Environment families by name: an alias of ``MODULE:CLASS``, which is also how users name their own classes."""
+"""Environment families and algorithms by name: an alias of ``MODULE:CLASS``, which is also how users name their own."""
 
 import contextlib
 import difflib
@@ -13,6 +13,7 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
+from action_balance.config.algorithm import ALGORITHMS, AlgorithmConfig
 from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
 from action_balance.config.families import FAMILIES, built_in
 from action_balance.config.trust import is_standard
@@ -157,8 +158,24 @@ def check_code(name: str, found: Any) -> None:
         )
 
 
+def algorithm_class(name: str) -> type[AlgorithmConfig]:
+    """The settings of an algorithm: a built-in one, or a user's ``MODULE:CLASS``, which has them as ``Config``."""
+    if name not in ALGORITHMS and ":" not in name:
+        check_name("--algorithm", name, ALGORITHMS)
+    found = load_object(ALGORITHMS.get(name, name))
+    kind = found if name in ALGORITHMS else getattr(found, "Config", None)
+    if not (isinstance(kind, type) and issubclass(kind, AlgorithmConfig)):
+        raise UserError(
+            f"{name} is not an algorithm: inherit from action_balance.algorithms.base.Algorithm, with a dataclass "
+            f"Config that inherits from AlgorithmConfig"
+        )
+    return kind
+
+
 def resolve_class(kind: type, data: dict[str, Any]) -> type:
     """The class to build from plain data where a setting is declared as a base class."""
     if kind is EnvConfig and isinstance(data.get("name"), str):
         return env_class(data["name"])
+    if kind is AlgorithmConfig and isinstance(data.get("name"), str):
+        return algorithm_class(data["name"])
     return kind

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from action_balance.errors import UserError, check_name
 
-#: Metrics that are numbers, by the names that the rows of a run have; a bonus of a user may have others.
+#: Metrics that are numbers, by the names that the rows of a run have. An algorithm has others, and so may a bonus of a
+#: user.
 METRICS = (
     *("update", "steps", "episodes", "episode_return", "best_return", "first_reward", "entropy_pi", "entropy_beta"),
-    *("states", "reward_scale", "loss_policy", "loss_value_int", "loss_value_ext", "clip_fraction", "first_ratio"),
-    *("explained_int", "explained_ext", "bonus_mean", "bonus_scale", "loss_next_state", "inverse_accuracy"),
+    *("states", "reward_scale", "epsilon", "bonus_mean", "bonus_scale", "loss_next_state", "inverse_accuracy"),
     *("ngu_distance", "ngu_memory", "hash_states", "hash_collisions", "coin_flip_memory", "action_bonus_mean"),
-    *("entropy_bonus", "entropy_added", "kl_beta_pi", "action_coef", "loss_action", "action_hash_states"),
+    *("entropy_bonus", "entropy_added", "action_coef", "loss_action", "action_hash_states"),
     *("action_hash_collisions", "action_coin_flip_memory", "elliptical_directions", "action_elliptical_directions"),
 )
 #: Shorter names.
@@ -39,7 +39,7 @@ class StopCondition:
     value: float
 
     @classmethod
-    def parse(cls, text: str, own_metrics: bool = False, of_env: Sequence[str] = ()) -> "StopCondition":
+    def parse(cls, text: str, own_metrics: bool = False, others: Sequence[str] = ()) -> "StopCondition":
         found = _FORM.fullmatch(text)
         try:
             value = float(found[3]) if found else math.nan
@@ -49,7 +49,7 @@ class StopCondition:
             raise UserError(f'--stop-when "{text:.60}" does not compare a metric with a number, e.g. "return>=0.9"')
         name = ALIASES.get(found[1], found[1])
         if not own_metrics:
-            check_name("metric of --stop-when", found[1], (*ALIASES, *METRICS, *of_env))
+            check_name("metric of --stop-when", found[1], (*ALIASES, *METRICS, *others))
         return cls(text, name, found[2], value)
 
     def holds(self, metrics: Mapping[str, float]) -> bool:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from action_balance.config.agent import AgentConfig
 from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
 from action_balance.config.fields import Settings, count
-from action_balance.config.presets import PRESETS
+from action_balance.config.network import OF_IMAGES, OF_VECTORS
+from action_balance.config.presets import with_algorithm
 from action_balance.config.registry import resolve_class
 from action_balance.config.serialization import from_dict, to_dict
 from action_balance.config.stopping import StopCondition
@@ -60,23 +61,26 @@ class TrainConfig(Settings):
     @property
     def conditions(self) -> list[StopCondition]:
         """What `stop_when` says, checked."""
-        own = any(":" in name for name in self.agent.bonus_names)
-        return [StopCondition.parse(text, own, self.env.info_names) for text in self.stop_when]
+        algorithm = self.agent.algorithm
+        own = any(":" in name for name in (algorithm.name, *self.agent.bonus_names))
+        others = (*algorithm.metrics, *self.env.info_names)
+        return [StopCondition.parse(text, own, others) for text in self.stop_when]
 
     def check_spec(self, spec: "EnvSpec") -> None:
         """Raise a `UserError` if a setting is of networks that the agent does not have."""
         if spec.is_mixed:
-            self._check_networks(True, used=("hidden", "bonus_hidden") if spec.vector else ())
+            self._check_networks(True, used={"hidden", "bonus_hidden"} if spec.vector else set())
         else:
             self._check_networks(spec.is_image)
 
-    def _check_networks(self, images: bool | None, used: Collection[str] = ()) -> None:
+    def _check_networks(self, images: bool | None, used: Collection[str] = frozenset()) -> None:
         """Check the settings of the networks for vectors, of which ``used`` have an effect beside images, or images."""
-        start = PRESETS.get(self.agent.preset or "")
-        if images is True:
-            check_unused(self.agent.net, f"{self.env.name} has images", start and start.net, used)
-        if images is False:
-            check_unused(self.agent.image, f"{self.env.name} has no images", start and start.image)
+        if images is not None:
+            agent = self.agent
+            start = with_algorithm(agent.preset, agent.algorithm).network if agent.preset else None
+            unused = [name for name in (OF_VECTORS if images else OF_IMAGES) if name not in used]
+            why = f"{self.env.name} has {'images' if images else 'no images'}"
+            check_unused(self.agent.network, unused, why, start)
 
     def with_defaults(self) -> "TrainConfig":
         """With the settings that a run on the host chooses when it begins; those that are set are unchanged."""

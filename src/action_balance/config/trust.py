@@ -1,8 +1,8 @@
 """What a config would import, and whose decision that is. Nothing here imports JAX, or anything that a config names.
 
-Environments, wrappers and bonuses of users are named by their module, and importing a module runs its code. Names that
-are typed on the command line or passed in Python are the user's own. Names in a file may be a stranger's: they are
-refused, unless the user trusts the file.
+Environments, wrappers, bonuses and algorithms of users are named by their module, and importing a module runs its code.
+Names that are typed on the command line or passed in Python are the user's own. Names in a file may be a stranger's:
+they are refused, unless the user trusts the file.
 """
 
 import json
@@ -44,7 +44,11 @@ class Named:
     @property
     def option(self) -> str:
         """How the user gives the setting on the command line."""
-        return "the environment" if self.setting in (FAMILY, NAME) else flag(self.setting.rpartition(".")[2])
+        return (
+            "the environment"
+            if self.setting in (FAMILY, NAME)
+            else flag(self.setting.removesuffix(".name").rpartition(".")[2])
+        )
 
 
 def leads_to(config: Data) -> list[Named]:
@@ -107,6 +111,9 @@ def _of_agent(agent: Data) -> Iterator[Named]:
         name = agent.get(setting)
         if isinstance(name, str) and ":" in name:
             yield Named(f"agent.{setting}", name, f"the bonus {name}", _imports(name))
+    name = _group(agent, "algorithm").get("name")
+    if isinstance(name, str) and ":" in name:
+        yield Named("agent.algorithm.name", name, f"the algorithm {name}", _imports(name))
 
 
 def _parsed(kwargs: Any) -> Any:

@@ -10,10 +10,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from action_balance.config.algorithm import DEFAULT
 from action_balance.config.frozen import FrozenDict
 from action_balance.config.methods import METHODS, NONE
 
-#: Values of settings of an agent by name, such as ``ppo.learning_rate``.
+#: Values of settings of an agent by name, such as ``algorithm.learning_rate``.
 Values = Mapping[str, Any]
 
 #: The file of the chosen settings, which the tuning has made.
@@ -29,11 +30,19 @@ def _chosen() -> Mapping[str, Mapping[str, Values]]:
     return found
 
 
-def tuned(kind: str, method: str, intrinsic: str | None = None, action_bonus: str | None = None) -> Values:
+def tuned(
+    kind: str,
+    method: str,
+    intrinsic: str | None = None,
+    action_bonus: str | None = None,
+    algorithm: str | None = None,
+) -> Values:
     """What the tuning has chosen for a method in a kind of world, or for all methods together where the method was not
     tuned; nothing for what is no kind of world."""
     chosen = _chosen().get(kind, {})
-    return chosen.get(setup_name(method, intrinsic, action_bonus), chosen.get(COMMON, {}))
+    is_default = (algorithm or METHODS[method].algorithm) in (None, DEFAULT)
+    name = setup_name(method, intrinsic, action_bonus, algorithm)
+    return chosen.get(name, chosen.get(COMMON, {}) if is_default else {})
 
 
 def is_tuned(kind: str, method: str, intrinsic: str | None = None, action_bonus: str | None = None) -> bool:
@@ -41,14 +50,19 @@ def is_tuned(kind: str, method: str, intrinsic: str | None = None, action_bonus:
     return setup_name(method, intrinsic, action_bonus) in _chosen().get(kind, {})
 
 
-def setup_name(method: str, intrinsic: str | None = None, action_bonus: str | None = None) -> str:
-    """What a method is called in the file: its bonuses, or how it chooses actions without an action bonus."""
+def setup_name(
+    method: str, intrinsic: str | None = None, action_bonus: str | None = None, algorithm: str | None = None
+) -> str:
+    """What a method is called in the file: its bonuses, or how it chooses actions without an action bonus, after the
+    name of an algorithm that is not the default; None is that of the method, or the default."""
     about = METHODS[method]
+    algorithm = algorithm or about.algorithm
     rewards = about.intrinsic if intrinsic is None else intrinsic
     balances = about.action_bonus if action_bonus is None else action_bonus
     if balances == NONE and about.epsilon:
         balances = method
-    return rewards if balances == NONE else f"{rewards}+{balances}"
+    prefix = "" if algorithm in (None, DEFAULT) else f"{algorithm}-"
+    return prefix + (rewards if balances == NONE else f"{rewards}+{balances}")
 
 
 def with_values(settings: Any, values: Values) -> Any:

@@ -1,8 +1,9 @@
-"""An environment of somebody's own family that is shown without importing the family."""
+"""An environment of somebody's own family, and somebody's own algorithm, that are shown without importing them."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
+from action_balance.config.algorithm import ALGORITHMS, AlgorithmConfig
 from action_balance.config.env import EnvConfig
 from action_balance.config.families import is_own
 from action_balance.config.frozen import FrozenDict
@@ -31,18 +32,32 @@ class UnloadedEnvConfig(EnvConfig):
         """Only the family knows which settings have an effect."""
 
 
+@dataclass(frozen=True)
+class UnloadedAlgorithmConfig(AlgorithmConfig):
+    """The settings that every algorithm has, and others as plain data."""
+
+    settings: FrozenDict = field(default_factory=FrozenDict)
+
+
 def unloaded(config: Data) -> Data:
-    """The settings of a run such that reading them imports no family of a user."""
-    env = config.get("env")
-    if not isinstance(env, dict) or not isinstance(env.get("name"), str) or not is_own(env["name"]):
-        return config
-    settings = {name: value for name, value in env.items() if name != "name"}
-    return {**config, "env": {"name": env["name"], "settings": settings}}
+    """The settings of a run such that reading them imports nothing of a user."""
+    env, agent = config.get("env"), config.get("agent")
+    if isinstance(env, dict) and isinstance(env.get("name"), str) and is_own(env["name"]):
+        settings = {name: value for name, value in env.items() if name != "name"}
+        config = {**config, "env": {"name": env["name"], "settings": settings}}
+    algorithm = agent.get("algorithm") if isinstance(agent, dict) else None
+    if isinstance(agent, dict) and isinstance(algorithm, dict) and algorithm.get("name") not in ALGORITHMS:
+        common = {one.name: algorithm[one.name] for one in fields(AlgorithmConfig) if one.name in algorithm}
+        rest = {name: value for name, value in algorithm.items() if name not in common}
+        config = {**config, "agent": {**agent, "algorithm": {**common, "settings": rest}}}
+    return config
 
 
 def unloaded_class(kind: type, data: Data) -> type:
     """As `resolve_class`, but nothing outside of this package is imported."""
     name = data.get("name")
-    return (
-        UnloadedEnvConfig if kind is EnvConfig and isinstance(name, str) and is_own(name) else resolve_class(kind, data)
-    )
+    if kind is EnvConfig and isinstance(name, str) and is_own(name):
+        return UnloadedEnvConfig
+    if kind is AlgorithmConfig and name not in ALGORITHMS:
+        return UnloadedAlgorithmConfig
+    return resolve_class(kind, data)

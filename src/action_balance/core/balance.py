@@ -89,7 +89,7 @@ def balance(
 
 
 def mix_uniform(
-    logits: Float[Array, " A"], epsilon: float, mask: Bool[Array, " A"] | None = None
+    logits: Float[Array, " A"], epsilon: float | Float[Array, ""], mask: Bool[Array, " A"] | None = None
 ) -> Float[Array, " A"]:
     """Logits of a policy that is uniform with probability epsilon, ``(1 - epsilon) beta + epsilon / A``.
 

@@ -6,7 +6,7 @@ from typing import Protocol, runtime_checkable
 import numpy as np
 from jaxtyping import Int
 
-from action_balance.agent.state import TrainState
+from action_balance.algorithms.state import TrainState
 from action_balance.engines.metrics_rows import HostMetrics
 from action_balance.envs.spec import EnvSpec
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from queue import SimpleQueue
 from typing import Any
 
-from action_balance.agent.state import TrainState
+from action_balance.algorithms.state import TrainState
 from action_balance.engines.metrics_rows import Progress
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from action_balance.agent.schedules import coef_at, learning_rate_at
 from action_balance.arguments import as_whole
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.devices import for_resume
 from action_balance.errors import UserError
+from action_balance.exploration.schedules import coef_at, learning_rate_at
 from action_balance.files import Data
 from action_balance.runs import RunFolder
 from action_balance.runs.folder import ENDED_EARLY
@@ -66,8 +66,9 @@ def _extended(folder: RunFolder, config: TrainConfig, steps: int) -> tuple[Train
     planned, data = replace(agent, steps=steps), copy.deepcopy(folder.config)
     data["agent"]["steps"] = steps
     if done and planned.warmup_rollouts != agent.warmup_rollouts:  # the warm-up is over, and was that of the first plan
-        data["agent"]["bonus"]["warmup_rollouts"] = agent.warmup_rollouts
-        planned = replace(planned, bonus=replace(agent.bonus, warmup_rollouts=agent.warmup_rollouts))
+        data["agent"]["exploration"]["warmup_rollouts"] = agent.warmup_rollouts
+        exploration = replace(agent.exploration, warmup_rollouts=agent.warmup_rollouts)
+        planned = replace(planned, exploration=exploration)
     longer = replace(config, agent=planned)
     updates = f"planned updates: {longer.agent.updates:,} (were {config.agent.updates:,}); {done:,} are done"
     lines = [f"{folder.path}: {updates}"]

@@ -14,9 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 
-from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import act
-from action_balance.agent.state import Actor
+from action_balance.algorithms.base import Algorithm
+from action_balance.algorithms.rollout import act
+from action_balance.algorithms.state import Actor
 from action_balance.config.agent import AgentConfig
 from action_balance.config.train import TrainConfig
 
@@ -84,17 +84,20 @@ def decide(
     index: Int[Array, ""] | int,
     key: PRNGKeyArray,
     mode: Int[Array, ""],
-    context: AgentContext,
+    algorithm: Algorithm,
     with_bonus: bool = True,
     mask: Bool[Array, " A"] | None = None,
     memory: Float[Array, "P U"] | None = None,
 ) -> tuple[Decision, Float[Array, "P U"] | None]:
     """Choose an action for one observation, given what the policy remembers of the episode."""
-    logits, _, bonus, memory = act(actor, observation, index, context, mask, memory)
-    behaviour = context.behaviour_logits(logits, bonus, actor.coef, mask) if with_bonus else logits
+    found, _, bonus, memory = act(actor, observation, index, algorithm, mask, memory)
+    logits = behaviour = algorithm.policy(found, mask)
+    if with_bonus:
+        epsilon = algorithm.average_epsilon(actor.epsilon)
+        behaviour = algorithm.behaviour_logits(found, bonus, actor.coef, mask, epsilon)
     noise = jax.random.gumbel(key, logits.shape)
     preferences = jnp.stack([logits, logits + noise, behaviour + noise])[mode]
-    chosen = context.distribution.mode(preferences)
+    chosen = algorithm.distribution.mode(preferences)
     return Decision(chosen, logits, behaviour, bonus if with_bonus else jnp.zeros_like(bonus), mask), memory
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import cast
 
-from action_balance.agent.state import TrainedAgent, TrainState
+from action_balance.algorithms.state import TrainedAgent, TrainState
 from action_balance.config.env import HostEnvConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from action_balance.agent.state import TrainState
+from action_balance.algorithms.state import TrainState
 from action_balance.config.stopping import first_that_holds
 from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer
@@ -143,7 +143,7 @@ class _Session:
                 if update > done + 1:
                     self._save(update - 1, metrics)
                 raise
-            check_finite(metrics, update, self.folder.checkpoints().updates(), config.agent.ppo.learning_rate)
+            check_finite(metrics, update, self.folder.checkpoints().updates(), config.agent.algorithm.learning_rate)
             now = time.perf_counter()
             seconds, began = now - began, now
             steps = config.agent.steps_at(update)

@@ -11,15 +11,15 @@ from typing import Any, NamedTuple
 import jax
 import numpy as np
 
-from action_balance.agent import learner
-from action_balance.agent.context import AgentContext
-from action_balance.agent.warmup import warmup_steps
+from action_balance.algorithms import learner
+from action_balance.algorithms.base import make_algorithm
 from action_balance.config.agent import AgentConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.devices import choose_devices, splits_environments
 from action_balance.engines.host.rollout_buffer import RolloutBuffer
 from action_balance.envs.mixed import empty_stats
 from action_balance.envs.spec import EnvSpec
+from action_balance.exploration.warmup import warmup_steps
 from action_balance.machine import Need, available_memory, check_memory
 
 #: Bytes of a number and of a random key.
@@ -27,9 +27,6 @@ NUMBER, KEY = 4, 8
 
 #: Numbers that a unit of a recurrent memory keeps of every step for its gradient: three gates and its state.
 GATES = 4
-
-#: Losses that PPO logs for every minibatch; those of bonuses come on top.
-LOSSES = 6
 
 
 def check_agents(config: TrainConfig, spec: EnvSpec) -> None:
@@ -68,12 +65,13 @@ def state_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
 
 
 def update_needs(config: TrainConfig, spec: EnvSpec) -> list[Need]:
-    agent, ppo, share, on_host = config.agent, config.agent.ppo, _share(config), config.env.engine == "host"
+    agent, set_by, share, on_host = config.agent, config.agent.algorithm, _share(config), config.env.engine == "host"
     rollout = (host_rollout if on_host else device_rollout)(agent, spec) // share.parts
     # The environments of every minibatch, its random key, and its losses.
-    plan = 0 if agent.uniform else ppo.epochs * (NUMBER * agent.envs + (KEY + NUMBER * LOSSES) * ppo.minibatches)
+    losses = len(make_algorithm(agent, spec).terms)
+    plan = 0 if agent.uniform else set_by.epochs * (NUMBER * agent.envs + (KEY + NUMBER * losses) * set_by.minibatches)
     size = (spec.size if on_host else _frame_size(spec)) * np.dtype(spec.dtype).itemsize
-    how = f"{agent.envs:,} environments x {ppo.rollout_steps:,} steps, {size:,} bytes for each observation"
+    how = f"{agent.envs:,} environments x {set_by.rollout_steps:,} steps, {size:,} bytes for each observation"
     images = ", a smaller --max-image-side" if on_host and (spec.is_image or spec.is_mixed) else ""
     fewer = f"fewer --envs or --rollout-steps{images}, or fewer --seeds"
     return [
@@ -87,21 +85,21 @@ def device_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
     if agent.uniform:  # the rollout is not learned from
         return 0
     sees_images = spec.is_image or spec.is_mixed
-    units = agent.recurrent_units * (2 if agent.net.trunks == "separate" and not sees_images else 1)
+    units = agent.recurrent_units * (2 if agent.network.trunks == "separate" and not sees_images else 1)
     # Observation and next observation; action, log-probability, logits, two values, the reward and the memory.
     frame = _frame_size(spec) * np.dtype(spec.dtype).itemsize
     step = 2 * frame + NUMBER * (len(spec.nvec) + 1 + sum(spec.nvec) + 2 + 1 + units)
-    layers = NUMBER * (GATES * units + (0 if sees_images else agent.net.hidden * agent.net.layers))
-    return agent.steps_per_update * step + agent.steps_per_update // agent.ppo.minibatches * layers
+    layers = NUMBER * (GATES * units + (0 if sees_images else agent.network.hidden * agent.network.layers))
+    return agent.steps_per_update * step + agent.steps_per_update // agent.algorithm.minibatches * layers
 
 
 def host_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
     """Bytes of the rollouts of environments on the host: one is learned from while the buffers of the next exist."""
-    context = AgentContext(agent, spec)
-    empty = partial(RolloutBuffer.empty, context, agent.envs, np.int32(0))
+    algorithm = make_algorithm(agent, spec)
+    empty = partial(RolloutBuffer.empty, algorithm, agent.envs, np.int32(0))
     buffer = _bytes(jax.eval_shape(empty, jax.random.key(0)))
     # What is learned from has every frame as an observation, as one that a step started from, and as one it reached.
-    frames = 0 if agent.uniform else spec.shape[0] - 1 + 3 * agent.ppo.rollout_steps
+    frames = 0 if agent.uniform else spec.shape[0] - 1 + 3 * agent.algorithm.rollout_steps
     return 2 * buffer + agent.envs * frames * _frame_size(spec) * np.dtype(spec.dtype).itemsize
 
 
@@ -137,11 +135,11 @@ def _share(config: TrainConfig) -> _Share:
 
 
 def _initial(config: TrainConfig, spec: EnvSpec, key: jax.Array) -> Any:
-    context = AgentContext(config.agent, spec)
-    state = learner.init_agent(context, empty_stats(spec), key)
+    algorithm = make_algorithm(config.agent, spec)
+    state = learner.init_agent(algorithm, empty_stats(spec), key)
     if config.env.engine == "host":
         return state
-    return learner.with_environments(state, config.environment(key), context, key)
+    return learner.with_environments(state, config.environment(key), algorithm, key)
 
 
 def _bytes(tree: Any) -> int:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Literal
 
-from action_balance.agent.state import TrainState
+from action_balance.algorithms.state import TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.devices import choose_devices
 from action_balance.envs.spec import EnvSpec

@@ -10,10 +10,12 @@ import equinox as eqx
 import jax.numpy as jnp
 
 from action_balance.bonuses.base import ACTION, BUILT_IN, INTRINSIC, Bonus, bonus_class, make_bonus
-from action_balance.config.agent import AgentConfig, ImageConfig, NetConfig, PPOConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.algorithm import DEFAULT, AlgorithmConfig
 from action_balance.config.bonuses import bonus_parts, bonus_settings
 from action_balance.config.fields import check
 from action_balance.config.frozen import FrozenDict
+from action_balance.config.network import NetworkConfig
 from action_balance.core.options import Normalization
 from action_balance.core.running_stats import ReturnScale
 from action_balance.errors import MAX, UserError, check_name, flag
@@ -63,13 +65,12 @@ class BonusSettings:
             check(kind.Config, dict(given))
             agent = AgentConfig(
                 **named,
-                method="ppo",
+                method="random",
                 steps=self.environments,
                 envs=self.environments,
-                ppo=PPOConfig(rollout_steps=1, minibatches=1),
+                algorithm=AlgorithmConfig(DEFAULT, rollout_steps=1, minibatches=1),
                 bonus_settings=FrozenDict({self.bonus: given, **dict.fromkeys(parts, rest)}),
-                net=NetConfig(bonus_hidden=self.width),
-                image=ImageConfig(bonus_features=self.width),
+                network=NetworkConfig(bonus_hidden=self.width, bonus_features=self.width),
             )
             made = make_bonus(self.bonus, self.slot, agent, self.spaces.spec, kind)
         except UserError as error:

@@ -1,4 +1,4 @@
-"""The policy and its two value functions, for vector observations. Axes: A choices of all action components."""
+"""The networks of agents for vector observations. Axes: A choices of all action components."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, PRNGKeyArray, Shaped
 
 from action_balance.nets.gru import GRU
-from action_balance.nets.layers import Linear, make_layers
+from action_balance.nets.layers import Linear, make_layers, normalizing
 from action_balance.nets.policy import PolicyNet, ResidualPolicy, make_heads, make_memory
 
 Activation = Callable[[Array], Array]
@@ -47,6 +47,7 @@ class ActorCritic(ResidualPolicy):
     value_head: Linear
     memory: GRU | None
     activation: str = eqx.field(static=True)
+    norm: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -57,17 +58,19 @@ class ActorCritic(ResidualPolicy):
         *,
         activation: str = "relu",
         memory: int = 0,
+        values: int = 2,
+        norm: bool = False,
         key: PRNGKeyArray,
     ) -> None:
         trunk_key, *head_keys = jax.random.split(key, 5)
         widths = [inputs] + [hidden] * layers
         self.trunk = make_layers(widths, trunk_key)
-        self.activation = activation
+        self.activation, self.norm = activation, norm
         self.memory, width = make_memory(memory, widths[-1], 1, key)
-        self.actor, self.critic, self.policy_head, self.value_head = make_heads(width, actions, head_keys)
+        self.actor, self.critic, self.policy_head, self.value_head = make_heads(width, actions, head_keys, values)
 
     def nonlinear(self, x: Array) -> Array:
-        return ACTIVATIONS[self.activation](x)
+        return normalizing(ACTIVATIONS[self.activation], self.norm)(x)
 
     def trunk_outputs(self, observation: Shaped[Array, "..."]) -> tuple[Array, ...]:
         return (_hidden_outputs(self.trunk, observation, self.nonlinear),)
@@ -86,6 +89,7 @@ class SeparateActorCritic(PolicyNet):
     value_head: Linear
     memory: GRU | None
     activation: str = eqx.field(static=True)
+    norm: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -96,6 +100,9 @@ class SeparateActorCritic(PolicyNet):
         *,
         activation: str = "relu",
         memory: int = 0,
+        values: int = 2,
+        norm: bool = False,
+        value_gain: float = 1.0,
         key: PRNGKeyArray,
     ) -> None:
         trunk_key, other_key, policy_key, value_key = jax.random.split(key, 4)
@@ -104,11 +111,11 @@ class SeparateActorCritic(PolicyNet):
         self.value_trunk = make_layers(widths, other_key)
         self.memory, width = make_memory(memory, widths[-1], 2, key)
         self.policy_head = Linear(width, actions, gain=0.01, key=policy_key)
-        self.value_head = Linear(width, 2, gain=1.0, key=value_key)
-        self.activation = activation
+        self.value_head = Linear(width, values, gain=value_gain, key=value_key)
+        self.activation, self.norm = activation, norm
 
     def trunk_outputs(self, observation: Shaped[Array, "..."]) -> tuple[Array, ...]:
-        nonlinear = ACTIVATIONS[self.activation]
+        nonlinear = normalizing(ACTIVATIONS[self.activation], self.norm)
         policy = _hidden_outputs(self.policy_trunk, observation, nonlinear)
         return policy, _hidden_outputs(self.value_trunk, observation, nonlinear)
 

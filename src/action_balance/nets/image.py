@@ -19,7 +19,7 @@ from action_balance.core.embedding import action_channel
 from action_balance.nets.bonus import SLOPE, JoinedNet
 from action_balance.nets.conv import Conv, convolve
 from action_balance.nets.gru import GRU
-from action_balance.nets.layers import GAIN, Linear, make_layers
+from action_balance.nets.layers import GAIN, Linear, make_layers, normalizing
 from action_balance.nets.policy import ResidualPolicy, make_heads, make_memory
 
 Tree = TypeVar("Tree")
@@ -91,6 +91,7 @@ class ImageEncoder(eqx.Module):
     convolutions: list[Conv]
     features: int = eqx.field(static=True)
     slope: float = eqx.field(static=True)
+    norm: bool = eqx.field(static=True)
     dtype: jnp.dtype = eqx.field(static=True)
 
     def __init__(
@@ -102,17 +103,18 @@ class ImageEncoder(eqx.Module):
         dtype: str,
         *,
         small_layers: int = 3,
+        norm: bool = False,
         key: PRNGKeyArray,
     ) -> None:
         """For images of this shape, (H, W, C); ``slope`` is that of the ReLU below 0."""
         self.convolutions = make_convolutions(shape[2], shape[:2], channels, last, key, small_layers)
         self.features = count_outputs(shape[:2], self.convolutions)
-        self.slope = slope
+        self.slope, self.norm = slope, norm
         self.dtype = jnp.dtype(dtype)
 
     def __call__(self, image: Real[Array, "H W C"]) -> Float[Array, " features"]:
         nonlinear = partial(jax.nn.leaky_relu, negative_slope=self.slope)
-        return image_features(self.convolutions, image, self.dtype, nonlinear)
+        return image_features(self.convolutions, image, self.dtype, normalizing(nonlinear, self.norm))
 
 
 class ImageActorCritic(ResidualPolicy):
@@ -129,6 +131,7 @@ class ImageActorCritic(ResidualPolicy):
     value_head: Linear
     memory: GRU | None
     dtype: jnp.dtype = eqx.field(static=True)
+    norm: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -139,6 +142,8 @@ class ImageActorCritic(ResidualPolicy):
         *,
         dtype: str = "float32",
         memory: int = 0,
+        values: int = 2,
+        norm: bool = False,
         small_layers: int = 3,
         key: PRNGKeyArray,
     ) -> None:
@@ -151,17 +156,17 @@ class ImageActorCritic(ResidualPolicy):
         sizes = ((inputs, first, first_key), (first, width, second_key))
         self.trunk = [Linear(a, b, gain=GAIN, key=k) for a, b, k in sizes]
         self.memory, width = make_memory(memory, width, 1, key)
-        self.actor, self.critic, self.policy_head, self.value_head = make_heads(width, actions, head_keys)
-        self.dtype = jnp.dtype(dtype)
+        self.actor, self.critic, self.policy_head, self.value_head = make_heads(width, actions, head_keys, values)
+        self.dtype, self.norm = jnp.dtype(dtype), norm
 
     @property
     def precision(self) -> str:
         return "highest" if self.dtype == jnp.float32 else "default"
 
     def trunk_outputs(self, observation: Real[Array, "K H W *c"]) -> tuple[Array, ...]:
-        x = image_features(self.convolutions, stack_channels(observation), self.dtype)
+        x = image_features(self.convolutions, stack_channels(observation), self.dtype, self.nonlinear)
         for dense in self.trunk:
-            x = jax.nn.relu(dense(x))
+            x = self.nonlinear(dense(x))
         return (x,)
 
 

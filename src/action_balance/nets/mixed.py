@@ -47,6 +47,7 @@ class MixedActorCritic(ResidualPolicy):
     policy_head: Linear
     value_head: Linear
     memory: GRU | None
+    norm: bool = eqx.field(static=True)
 
     def __init__(
         self,
@@ -58,6 +59,8 @@ class MixedActorCritic(ResidualPolicy):
         *,
         dtype: str = "float32",
         memory: int = 0,
+        values: int = 2,
+        norm: bool = False,
         key: PRNGKeyArray,
     ) -> None:
         """For stacks of images of these shapes, (H, W, C), and of vectors of so many numbers."""
@@ -65,7 +68,9 @@ class MixedActorCritic(ResidualPolicy):
         keys = jax.random.split(image_key, (len(images), 2))
         layers = sizes.small_layers
         self.encoders = [
-            ImageEncoder((h, w, stack * colours), sizes.channels, 4, 0.0, dtype, small_layers=layers, key=pair[0])
+            ImageEncoder(
+                (h, w, stack * colours), sizes.channels, 4, 0.0, dtype, small_layers=layers, norm=norm, key=pair[0]
+            )
             for (h, w, colours), pair in zip(images, keys, strict=True)
         ]
         self.dense = [
@@ -76,7 +81,8 @@ class MixedActorCritic(ResidualPolicy):
         inputs = sizes.features * len(images) + (sizes.hidden if numbers else 0)
         self.trunk = Linear(inputs, sizes.trunk, gain=GAIN, key=trunk_key)
         self.memory, width = make_memory(memory, sizes.trunk, 1, key)
-        self.actor, self.critic, self.policy_head, self.value_head = make_heads(width, actions, head_keys)
+        self.actor, self.critic, self.policy_head, self.value_head = make_heads(width, actions, head_keys, values)
+        self.norm = norm
 
     @property
     def precision(self) -> str:
@@ -90,7 +96,7 @@ class MixedActorCritic(ResidualPolicy):
         ]
         if self.vector is not None:
             parts.append(self.vector(observation.vector.ravel()))
-        return (jax.nn.relu(self.trunk(jax.nn.relu(jnp.concatenate(parts)))),)
+        return (self.nonlinear(self.trunk(self.nonlinear(jnp.concatenate(parts)))),)
 
 
 class MixedBonusNet(JoinedNet):

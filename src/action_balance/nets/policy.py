@@ -1,6 +1,7 @@
 """What all policy networks have in common: a trunk, a memory or none, and the heads.
 
-Axes: P parts of what the trunk finds, F numbers of each, U units of the memory, A choices of all action components.
+Axes: P parts of what the trunk finds, F numbers of each, U units of the memory, A choices of all action components,
+V outputs of the second head.
 """
 
 from abc import abstractmethod
@@ -14,11 +15,12 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from action_balance.core.keys import named_key
 from action_balance.nets.gru import GRU
-from action_balance.nets.layers import Linear
+from action_balance.nets.layers import Linear, normalizing
 
 
 class PolicyNet(eqx.Module):
-    """A policy with its two value functions. The memory, where there is one, is between the trunk and the heads."""
+    """The network of an agent, with two heads: the logits of pi and its two values, or the Q-values of two streams. The
+    memory, where there is one, is between the trunk and the heads."""
 
     memory: eqx.AbstractVar[GRU | None]
 
@@ -27,8 +29,8 @@ class PolicyNet(eqx.Module):
         """What the trunk finds in an observation: one vector, or one for the policy and one for the values."""
 
     @abstractmethod
-    def head_outputs(self, parts: tuple[Float[Array, " F"], ...]) -> tuple[Float[Array, " A"], Float[Array, " 2"]]:
-        """Logits of pi, and the intrinsic and extrinsic values."""
+    def head_outputs(self, parts: tuple[Float[Array, " F"], ...]) -> tuple[Float[Array, " A"], Float[Array, " V"]]:
+        """What the first and the second head say: of PPO, the logits of pi, and the intrinsic and extrinsic values."""
 
     @property
     def precision(self) -> str:
@@ -37,7 +39,7 @@ class PolicyNet(eqx.Module):
         convolutions of another number type use the device's default."""
         return "highest"
 
-    def __call__(self, observation: Any) -> tuple[Float[Array, " A"], Float[Array, " 2"]]:
+    def __call__(self, observation: Any) -> tuple[Float[Array, " A"], Float[Array, " V"]]:
         if self.memory is not None:
             raise TypeError("this policy has a memory: call step")
         with jax.default_matmul_precision(self.precision):
@@ -47,13 +49,13 @@ class PolicyNet(eqx.Module):
         with jax.default_matmul_precision(self.precision):
             return jnp.stack(self.trunk_outputs(observation))
 
-    def heads(self, state: Float[Array, "P U"]) -> tuple[Float[Array, " A"], Float[Array, " 2"]]:
+    def heads(self, state: Float[Array, "P U"]) -> tuple[Float[Array, " A"], Float[Array, " V"]]:
         with jax.default_matmul_precision(self.precision):
             return self.head_outputs(tuple(state))
 
     def step(
         self, observation: Any, state: Float[Array, "P U"] | None
-    ) -> tuple[Float[Array, " A"], Float[Array, " 2"], Float[Array, "P U"] | None]:
+    ) -> tuple[Float[Array, " A"], Float[Array, " V"], Float[Array, "P U"] | None]:
         if self.memory is None:
             return *self(observation), None
         if state is None:
@@ -68,10 +70,11 @@ class ResidualPolicy(PolicyNet):
     actor: eqx.AbstractVar[Linear]
     critic: eqx.AbstractVar[Linear]
     policy_head: eqx.AbstractVar[Linear]  # (A,)
-    value_head: eqx.AbstractVar[Linear]  # (2,): intrinsic, extrinsic
+    value_head: eqx.AbstractVar[Linear]  # (V,)
+    norm: eqx.AbstractVar[bool]  # whether hidden layers are normalised
 
     def nonlinear(self, x: Array) -> Array:
-        return jax.nn.relu(x)
+        return normalizing(jax.nn.relu, self.norm)(x)
 
     def head_outputs(self, parts: tuple[Array, ...]) -> tuple[Array, Array]:
         (x,) = parts
@@ -80,14 +83,16 @@ class ResidualPolicy(PolicyNet):
         return self.policy_head(actor), self.value_head(critic)
 
 
-def make_heads(width: int, actions: int, keys: Sequence[PRNGKeyArray]) -> tuple[Linear, Linear, Linear, Linear]:
+def make_heads(
+    width: int, actions: int, keys: Sequence[PRNGKeyArray], values: int = 2
+) -> tuple[Linear, Linear, Linear, Linear]:
     """The layers of a `ResidualPolicy`: actor, critic, policy head and value head, each with its key."""
     actor, critic, policy, value = keys
     return (
         Linear(width, width, gain=0.1, key=actor),
         Linear(width, width, gain=0.1, key=critic),
         Linear(width, actions, gain=0.01, key=policy),
-        Linear(width, 2, gain=0.01, key=value),
+        Linear(width, values, gain=0.01, key=value),
     )
 
 

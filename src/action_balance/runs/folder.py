@@ -36,7 +36,7 @@ MANIFEST = "manifest.json"
 CHECKPOINTS = "checkpoints"
 
 #: The value that marks ``config.json`` as that of a run, and the version of the whole folder.
-FORMAT, VERSION = "action-balance run", 3
+FORMAT, VERSION = "action-balance run", 4
 
 #: The files of rows.
 ROWS = (METRICS, TIMING, VISITS)

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from action_balance.agent.context import AgentContext
-from action_balance.agent.state import TrainState
+from action_balance.algorithms.base import make_algorithm
+from action_balance.algorithms.state import TrainState
 from action_balance.bonuses.base import ACTION, INTRINSIC, Batch, Bonus, Transitions
 from action_balance.config.train import TrainConfig
 from action_balance.envs.base import Environment
@@ -83,7 +83,7 @@ def transition_bonus(
     transitions = Transitions(frame, next_frame, action, index, next_index, never, never)
 
     def one(rollout: Transitions) -> Array:
-        clip = bonus.agent.bonus.observation_clip
+        clip = bonus.agent.exploration.observation_clip
         batch = Batch(rollout, state.obs_stats, clip, state.key)
         return bonus.reward(state.params.bonuses[INTRINSIC], state.bonus_states[INTRINSIC], batch)[0][0]
 
@@ -94,13 +94,13 @@ def transition_bonus(
 def state_bonuses(config: TrainConfig) -> Callable[[TrainState, PRNGKeyArray], Array]:
     """A function of one agent and the key of its seed: its next-state bonus for every state, (S,), or for every action
     of every state, (S, A), if it depends on the transition."""
-    context = AgentContext(config.agent, config.env.spec)
-    bonus = context.intrinsic
+    algorithm = make_algorithm(config.agent, config.env.spec)
+    bonus = algorithm.intrinsic
     assert bonus is not None
 
     def one(state: TrainState, key: PRNGKeyArray) -> Array:
         environment, drawn = config.environment(key), jax.random.fold_in(state.key, 0)
-        observed, numbers = observe_all(environment, drawn), jnp.arange(context.spec.states)
+        observed, numbers = observe_all(environment, drawn), jnp.arange(algorithm.spec.states)
         if config.agent.intrinsic_name not in OF_TRANSITIONS:
             return transition_bonus(bonus, state, observed, jnp.zeros_like(numbers), observed, numbers, numbers)
         reached, reached_numbers = successors(environment, drawn)
@@ -121,8 +121,8 @@ def state_bonuses(config: TrainConfig) -> Callable[[TrainState, PRNGKeyArray], A
 
 def pair_bonuses(config: TrainConfig) -> Callable[[TrainState, PRNGKeyArray], Array]:
     """A function of one agent and the key of its seed: its action bonus for every action of every state, (S, A)."""
-    context = AgentContext(config.agent, config.env.spec)
-    bonus = context.action_bonus
+    algorithm = make_algorithm(config.agent, config.env.spec)
+    bonus = algorithm.action_bonus
     assert bonus is not None
 
     def one(state: TrainState, key: PRNGKeyArray) -> Array:
@@ -130,7 +130,7 @@ def pair_bonuses(config: TrainConfig) -> Callable[[TrainState, PRNGKeyArray], Ar
         acting = bonus.acting_state(state.bonus_states[ACTION])
 
         def scores(observation: Array, number: Array) -> Array:
-            obs = context.bonus_obs(observation, number, state.obs_stats)
+            obs = algorithm.bonus_obs(observation, number, state.obs_stats)
             return bonus.scores(state.params.bonuses[ACTION], acting, obs)
 
         return jax.vmap(scores)(observed, jnp.arange(len(observed)))

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array
 
-from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import make_actor
+from action_balance.algorithms.base import make_algorithm
+from action_balance.algorithms.rollout import make_actor
 from action_balance.arguments import as_path, as_whole
 from action_balance.config.env import DeviceEnvConfig
 from action_balance.config.train import TrainConfig
@@ -75,8 +75,8 @@ class Agent:
         """Number of updates that it was trained for."""
         self.policy_only = saved.policy_only
         """Whether it was saved without its bonuses."""
-        self._context = AgentContext(saved.config.agent, saved.spec)
-        self._actor = _make_actor(saved.state, self._context)
+        self._algorithm = make_algorithm(saved.config.agent, saved.spec)
+        self._actor = _make_actor(saved.state, self._algorithm)
         self._translator = Translator.of(saved.spec, saved.spaces)
         self._number_states = _numbering(saved.config) if saved.spec.states else None
         # As in training on the device: with less precision another action may be chosen.
@@ -140,7 +140,7 @@ class Agent:
                 np.int32(ACTION_MODES.index(mode)),
                 self._mask(mask, lead),
                 memory,
-                context=self._context,
+                algorithm=self._algorithm,
                 keys=kind,
                 with_bonus=mode == "behaviour",
             )
@@ -167,7 +167,7 @@ class Agent:
             self._need_bonuses("behaviour policy")
         made, lead = self._view(obs, mask, began)
         logits = made.pi if mode == "sampled" else made.beta
-        distribution = self._context.distribution
+        distribution = self._algorithm.distribution
 
         def softmax(one: Array) -> Array:
             return distribution.per_component(jax.nn.softmax, one)
@@ -199,14 +199,14 @@ class Agent:
         """
         self._need_bonuses("bonuses")
         made, lead = self._view(obs, began=True)  # no bonus sees the memory
-        rewards = self._context.intrinsic
+        rewards = self._algorithm.intrinsic
         intrinsic = None
         if rewards is not None and rewards.rewards_states:
             frames = padded(self._translator.observations(obs)[0])
             newest = frames[:, -1] if self.spec.is_stack else frames
-            found = state_bonus(self._saved.state, newest, self._index(frames), context=self._context)
+            found = state_bonus(self._saved.state, newest, self._index(frames), algorithm=self._algorithm)
             intrinsic = _cut(found, lead)
-        balanced = self._context.action_bonus is not None
+        balanced = self._algorithm.action_bonus is not None
         return Bonuses(intrinsic, _cut(made.action_bonus, lead) if balanced else None)
 
     def stack(self, obs: Any, began: Any = False) -> Any:
@@ -254,7 +254,7 @@ class Agent:
         seen, lead = self._translator.observations(obs)
         filled, rows, memory = padded(seen), self._mask(mask, lead), self._recall(lead, began)
         with jax.default_matmul_precision(self._precision):
-            made = view(self._actor, filled, self._index(filled), rows, memory, context=self._context)
+            made = view(self._actor, filled, self._index(filled), rows, memory, algorithm=self._algorithm)
         return made, lead
 
     def _recall(self, lead: tuple[int, ...], began: Any) -> np.ndarray | None:

@@ -13,9 +13,9 @@ import jax
 import numpy as np
 
 from action_balance._version import __version__
-from action_balance.agent.context import AgentContext
-from action_balance.agent.learner import init_agent
-from action_balance.agent.state import Params, TrainedAgent
+from action_balance.algorithms.base import make_algorithm
+from action_balance.algorithms.learner import init_agent
+from action_balance.algorithms.state import Params, TrainedAgent
 from action_balance.config.env import EnvConfig
 from action_balance.config.serialization import from_dict
 from action_balance.config.train import TrainConfig
@@ -29,7 +29,7 @@ from action_balance.runs.array_file import DamagedArrays, as_entry, read_describ
 from action_balance.runs.tree_file import OtherTree, as_data, describe, from_data, to_arrays, to_tree
 
 #: What marks the file, and the version that is written. A change that older programs cannot read is a new one.
-KIND, FORMAT = "action-balance agent", 1
+KIND, FORMAT = "action-balance agent", 2
 #: The entry with the settings, and the types of what is in it.
 ABOUT = "agent.json"
 _TYPES: dict[str, Any] = {
@@ -89,8 +89,8 @@ def load(path: Path, trust: bool = False, plays: bool = False, env: Any = None) 
     spec = EnvSpec.from_dict(about["env_spec"])
     if spec is None or config.seeds != 1:
         raise _foreign(path)
-    context = AgentContext(config.agent, spec)
-    wanted = jax.eval_shape(lambda: TrainedAgent.of(init_agent(context, empty_stats(spec), jax.random.key(0))))
+    algorithm = make_algorithm(config.agent, spec)
+    wanted = jax.eval_shape(lambda: TrainedAgent.of(init_agent(algorithm, empty_stats(spec), jax.random.key(0))))
     try:
         state = to_tree(arrays, from_data(about["leaves"]), wanted)
     except OtherTree as other:

@@ -4,7 +4,7 @@ import os
 from dataclasses import replace
 from typing import Literal
 
-from action_balance.agent.state import TrainedAgent
+from action_balance.algorithms.state import TrainedAgent
 from action_balance.arguments import as_path, as_whole
 from action_balance.config.train import TrainConfig
 from action_balance.core.program_cache import use_program_cache

@@ -11,9 +11,9 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 
-from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import act
-from action_balance.agent.state import Actor, TrainedAgent
+from action_balance.algorithms.base import Algorithm
+from action_balance.algorithms.rollout import act
+from action_balance.algorithms.state import Actor, TrainedAgent
 from action_balance.bonuses.base import INTRINSIC, Batch, Transitions
 from action_balance.engines.evaluate import decide
 
@@ -30,7 +30,7 @@ class Outputs(eqx.Module):
     action_bonus: Float[Array, "B A"]  # zero without one
 
 
-@partial(jax.jit, static_argnames=("context", "keys", "with_bonus"))
+@partial(jax.jit, static_argnames=("algorithm", "keys", "with_bonus"))
 def choose(
     actor: Actor,
     obs: Real[Array, "B ..."],
@@ -41,7 +41,7 @@ def choose(
     mask: Bool[Array, "B A"] | None,
     memory: Float[Array, "B P U"] | None,
     *,
-    context: AgentContext,
+    algorithm: Algorithm,
     keys: Keys,
     with_bonus: bool,
 ) -> tuple[Int[Array, "B ..."], Float[Array, "B P U"] | None]:
@@ -54,13 +54,13 @@ def choose(
     def one(
         obs: Array, index: Array, key: Array, mask: Array | None, memory: Array | None
     ) -> tuple[Array, Array | None]:
-        decision, memory = decide(actor, obs, index, key, mode, context, with_bonus, mask, memory)
+        decision, memory = decide(actor, obs, index, key, mode, algorithm, with_bonus, mask, memory)
         return decision.action, memory
 
     return jax.vmap(one)(obs, index, key, mask, memory)
 
 
-@partial(jax.jit, static_argnames="context")
+@partial(jax.jit, static_argnames="algorithm")
 def view(
     actor: Actor,
     obs: Real[Array, "B ..."],
@@ -68,24 +68,25 @@ def view(
     mask: Bool[Array, "B A"] | None,
     memory: Float[Array, "B P U"] | None,
     *,
-    context: AgentContext,
+    algorithm: Algorithm,
 ) -> Outputs:
     """Policies, values and the action bonus of observations."""
-    logits, values, bonus, _ = jax.vmap(lambda one, i, m, before: act(actor, one, i, context, m, before))(
+    found, values, bonus, _ = jax.vmap(lambda one, i, m, before: act(actor, one, i, algorithm, m, before))(
         obs, index, mask, memory
     )
-    beta = jax.vmap(lambda x, y, m: context.behaviour_logits(x, y, actor.coef, m))(logits, bonus, mask)
-    return Outputs(logits, beta, values, bonus)
+    epsilon = algorithm.average_epsilon(actor.epsilon)
+    beta = jax.vmap(lambda x, y, m: algorithm.behaviour_logits(x, y, actor.coef, m, epsilon))(found, bonus, mask)
+    return Outputs(jax.vmap(algorithm.policy)(found, mask), beta, values, bonus)
 
 
-@partial(jax.jit, static_argnames="context")
+@partial(jax.jit, static_argnames="algorithm")
 def state_bonus(
-    agent: TrainedAgent, frames: Real[Array, "B ..."], index: Int[Array, " B"], *, context: AgentContext
+    agent: TrainedAgent, frames: Real[Array, "B ..."], index: Int[Array, " B"], *, algorithm: Algorithm
 ) -> Float[Array, " B"]:
     """The next-state bonus of reaching each of some states, for bonuses that depend on nothing else."""
-    bonus = context.bonuses[INTRINSIC]
-    taken = jnp.zeros((1, len(frames), *context.distribution.action_shape), jnp.int32)
+    bonus = algorithm.bonuses[INTRINSIC]
+    taken = jnp.zeros((1, len(frames), *algorithm.distribution.action_shape), jnp.int32)
     frames, index, ended = frames[None], index[None], jnp.zeros((1, len(frames)), bool)  # a rollout of one step
     transitions = Transitions(frames, frames, taken, index, index, ended, ended)
-    batch = Batch(transitions, agent.obs_stats, context.config.bonus.observation_clip, jax.random.key(0))
+    batch = Batch(transitions, agent.obs_stats, algorithm.config.exploration.observation_clip, jax.random.key(0))
     return bonus.reward(agent.params.bonuses[INTRINSIC], agent.bonus_states[INTRINSIC], batch)[0][0]

@@ -6,13 +6,14 @@ from typing import Literal
 import jax
 import pytest
 
-from action_balance.config.agent import AgentConfig, PPOConfig
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.config.agent import AgentConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.devices import choose_devices, for_resume, splits_environments
 from action_balance.errors import UserError
 
-CONFIG = TrainConfig(env_config("deep-sea", size=4), AgentConfig(envs=4, ppo=PPOConfig(minibatches=2)))
+CONFIG = TrainConfig(env_config("deep-sea", size=4), AgentConfig(envs=4, algorithm=PPOConfig(minibatches=2)))
 
 
 def test_seeds_are_split_where_there_are_enough_and_environments_otherwise() -> None:
@@ -33,7 +34,7 @@ def test_seeds_are_split_where_there_are_enough_and_environments_otherwise() -> 
     [
         (replace(CONFIG, devices=3), "2 devices of this machine: use --devices all, or set JAX_NUM_CPU_DEVICES=3"),
         (
-            replace(CONFIG, devices=2, agent=AgentConfig(envs=5, ppo=PPOConfig(minibatches=1))),
+            replace(CONFIG, devices=2, agent=AgentConfig(envs=5, algorithm=PPOConfig(minibatches=1))),
             "5 environments cannot be split over 2 devices: use --envs 6",
         ),
     ],
@@ -50,5 +51,5 @@ def test_a_run_is_resumed_on_as_many_devices_as_asked_for_or_as_before_or_as_fit
     config, (note,) = for_resume(replace(CONFIG, devices=8), None)
     assert config.devices == 2
     assert note.startswith("the run used 8 devices")
-    odd = AgentConfig(envs=3, ppo=PPOConfig(minibatches=1))
+    odd = AgentConfig(envs=3, algorithm=PPOConfig(minibatches=1))
     assert for_resume(replace(CONFIG, devices=3, agent=odd), None)[0].devices == 1  # 2 do not divide 3 environments

@@ -15,8 +15,11 @@ import pytest
 from jax.tree_util import keystr
 
 from action_balance import resume
-from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.exploration import ExplorationConfig
 from action_balance.config.frozen import FrozenDict
+from action_balance.config.network import NetworkConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.core.sharding import each_environment, merge_axes, shard
@@ -34,9 +37,9 @@ CONFIG = TrainConfig(
         action_bonus="hash",
         steps=128,
         envs=4,
-        ppo=PPOConfig(rollout_steps=8, epochs=1, minibatches=2, learning_rate=1e-2, normalize_returns=True),
-        bonus=BonusConfig(warmup_rollouts=1),
-        net=NetConfig(hidden=4, layers=1, bonus_hidden=4, bonus_outputs=4),
+        algorithm=PPOConfig(rollout_steps=8, epochs=1, minibatches=2, learning_rate=1e-2, normalize_returns=True),
+        exploration=ExplorationConfig(warmup_rollouts=1),
+        network=NetworkConfig(hidden=4, layers=1, bonus_hidden=4, bonus_outputs=4),
         bonus_settings=FrozenDict(
             ngu=FrozenDict(episodic_memory=8, features=4, neighbours=2), hash=FrozenDict(table_bits=6)
         ),

@@ -9,11 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from action_balance.agent import learner
-from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import make_actor
-from action_balance.agent.state import TrainState
-from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
+from action_balance.algorithms import learner
+from action_balance.algorithms.base import make_algorithm
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.algorithms.rollout import make_actor
+from action_balance.algorithms.state import TrainState
+from action_balance.config.agent import AgentConfig
+from action_balance.config.exploration import ExplorationConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.evaluate import evaluate, evaluate_agent
@@ -29,16 +32,16 @@ ROW = GridEnvironment(parse_map("S..G.", episode_steps=6))
 CONFIG = AgentConfig(
     steps=1000,
     envs=2,
-    ppo=PPOConfig(rollout_steps=4, minibatches=1),
-    bonus=BonusConfig(warmup_rollouts=1),
-    net=NetConfig(hidden=4, layers=1, bonus_hidden=4, bonus_outputs=3),
+    algorithm=PPOConfig(rollout_steps=4, minibatches=1),
+    exploration=ExplorationConfig(warmup_rollouts=1),
+    network=NetworkConfig(hidden=4, layers=1, bonus_hidden=4, bonus_outputs=3),
 )
 
 
 def agent(*logits: float, environment: Environment = ROW, config: AgentConfig = CONFIG) -> TrainState:
     """An agent whose pi has the same logits everywhere; everything else about it is arbitrary."""
-    context = AgentContext(config, environment.spec)
-    shapes = jax.eval_shape(lambda: learner.init_state(environment, context, jax.random.key(0)))
+    algorithm = make_algorithm(config, environment.spec)
+    shapes = jax.eval_shape(lambda: learner.init_state(environment, algorithm, jax.random.key(0)))
     generator = np.random.default_rng(0)
 
     def fill(leaf: jax.ShapeDtypeStruct) -> jax.Array:
@@ -58,11 +61,11 @@ def bias_and_weight(state: TrainState) -> tuple[jax.Array, jax.Array]:
 @cache
 def program(config: AgentConfig, episodes: int) -> Callable[[TrainState, int, jax.Array], Evaluation]:
     """Episodes in the row."""
-    context = AgentContext(config, ROW.spec)
+    algorithm = make_algorithm(config, ROW.spec)
 
     def play(state: TrainState, mode: jax.Array, key: jax.Array) -> Evaluation:
-        actor = make_actor(state, context)
-        return evaluate_agent(ROW, actor, context, mode, episodes, key)
+        actor = make_actor(state, algorithm)
+        return evaluate_agent(ROW, actor, algorithm, mode, episodes, key)
 
     return jax.jit(play)
 
@@ -113,7 +116,7 @@ def test_the_first_episodes_do_not_depend_on_how_many_follow() -> None:
 
 
 def test_behaviour_takes_the_largest_bonus_as_long_as_its_coefficient_is_large() -> None:
-    config = replace(CONFIG, bonus=replace(CONFIG.bonus, action_coef=1e5, action_coef_end=0.0))
+    config = replace(CONFIG, exploration=replace(CONFIG.exploration, action_coef=1e5, action_coef_end=0.0))
     state = agent(0, 3, 0, 0)
     first = played(state, "behaviour", config=config).trace
     assert first is not None

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 from untrained_run import VECTORS
 
-from action_balance.agent import learner
-from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
+from action_balance.algorithms import learner
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.exploration import ExplorationConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device import trainer as device
@@ -22,9 +25,9 @@ SMALL = TrainConfig(
     AgentConfig(
         steps=10_000,
         envs=4,
-        ppo=PPOConfig(rollout_steps=16, epochs=2, minibatches=2, learning_rate=1e-2),
-        bonus=BonusConfig(warmup_rollouts=2),
-        net=NetConfig(hidden=8, bonus_hidden=8, bonus_outputs=4),
+        algorithm=PPOConfig(rollout_steps=16, epochs=2, minibatches=2, learning_rate=1e-2),
+        exploration=ExplorationConfig(warmup_rollouts=2),
+        network=NetworkConfig(hidden=8, bonus_hidden=8, bonus_outputs=4),
     ),
 )
 

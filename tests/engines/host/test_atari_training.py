@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from action_balance.agent.state import TrainState
+from action_balance.algorithms.state import TrainState
 from action_balance.cli import main as cli
 from action_balance.config.train import TrainConfig
 from action_balance.engines.factory import make_trainer

@@ -10,15 +10,16 @@ import optax
 import pytest
 from host_world import agent
 
-from action_balance.agent import minibatches, update
-from action_balance.agent.context import AgentContext
-from action_balance.agent.metrics import Metrics
-from action_balance.agent.minibatches import UpdateBatch
-from action_balance.agent.state import Actor, Params, TrainState, Trajectory
-from action_balance.agent.update import UpdateInfo
+from action_balance.algorithms import minibatches, update
+from action_balance.algorithms.base import Metrics, make_algorithm
+from action_balance.algorithms.minibatches import UpdateBatch
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.algorithms.state import Actor, Params, TrainState, Trajectory, UpdateInfo
 from action_balance.bonuses.base import ACTION, INTRINSIC
 from action_balance.bonuses.distillation import Distillation
-from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, ImageConfig, PPOConfig
+from action_balance.config.agent import AgentConfig, HostConfig
+from action_balance.config.exploration import ExplorationConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines.host.compiled_update import CompiledUpdate, GradAccumulator, PackedLearner, PreparedUpdate
 from action_balance.engines.host.rollout_buffer import EpisodeEnds, RolloutBuffer
@@ -32,14 +33,14 @@ CONFIG = AgentConfig(
     method="action-balance-rnd",
     steps=10_000,
     envs=ENVS,
-    ppo=PPOConfig(rollout_steps=STEPS, epochs=2, minibatches=2, learning_rate=3e-3),
-    bonus=BonusConfig(update_proportion=0.6),
-    image=ImageConfig(channels=2, features=8, trunk=8, bonus_features=8),
+    algorithm=PPOConfig(rollout_steps=STEPS, epochs=2, minibatches=2, learning_rate=3e-3),
+    exploration=ExplorationConfig(update_proportion=0.6),
+    network=NetworkConfig(channels=2, features=8, trunk=8, bonus_features=8),
     host=HostConfig(groups=1),
 )
 
 
-ALGORITHM = AgentContext(CONFIG, SPEC)
+ALGORITHM = make_algorithm(CONFIG, SPEC)
 
 
 class Played(NamedTuple):
@@ -100,7 +101,7 @@ def played(programs: CompiledUpdate) -> Played:
         frames.append(frame)
         reached.append(step.next_obs)
     environment.close()
-    whole, _ = programs.conclude(going, frame, ended, jax.random.key(3))
+    whole, _ = programs.conclude(going, frame, ended, None, jax.random.key(3))
     reward = rng.choice([0.0, 1.0, 1.0], size=(STEPS, ENVS)).astype(np.float32)
     truncated = np.zeros_like(terminated)
     truncated[3, 5] = True
@@ -203,14 +204,14 @@ def generalised_advantages(
 @pytest.fixture(scope="module")
 def whole_gradients() -> Any:
     """Compiled gradients of minibatches."""
-    return jax.jit(update.gradients, static_argnames=("context", "parts"))
+    return jax.jit(update.gradients, static_argnames=("algorithm", "parts"))
 
 
 def test_quarters_that_are_gathered_add_up_to_the_minibatch(
     programs: CompiledUpdate, played: Played, updated: Updated, whole_gradients: Any
 ) -> None:
     state, lesson, number = played.state, updated.lesson, jnp.int32(1)
-    whole, losses = whole_gradients(state.params, state.bonus_states, lesson, number, context=ALGORITHM)
+    whole, losses = whole_gradients(state.params, state.bonus_states, lesson, number, algorithm=ALGORITHM)
     assert all(np.abs(leaf).max() > 0 for leaf in jax.tree.leaves(whole))
     assert programs.parts == 4
     gathered = replace(nothing(updated), number=jnp.copy(number))
@@ -239,7 +240,7 @@ def test_an_update_in_pieces_is_a_plain_loop_over_minibatches(
     losses = []
     for number in range(4):
         found, terms = whole_gradients(
-            params, played.state.bonus_states, updated.lesson, jnp.int32(number), context=ALGORITHM
+            params, played.state.bonus_states, updated.lesson, jnp.int32(number), algorithm=ALGORITHM
         )
         params, memory = step(params, memory, found)
         losses.append(terms)
@@ -317,8 +318,9 @@ def test_what_comes_after_the_rollout_is_valued_by_the_policy_that_acted(
     assert np.abs(last - other).min() > 0.01
     values, ended = np.asarray(made.values)[..., 1], played.terminated | played.truncated
     extrinsic = generalised_advantages(played.reward, values, last, ended, 0.999)
-    np.testing.assert_allclose(lesson.samples.value_targets[..., 1], extrinsic + values, rtol=1e-3, atol=1e-3)
-    np.testing.assert_array_equal(lesson.samples.value_targets, updated.lesson.samples.value_targets)
+    targets = lesson.samples.targets.value_targets
+    np.testing.assert_allclose(targets[..., 1], extrinsic + values, rtol=1e-3, atol=1e-3)
+    np.testing.assert_array_equal(targets, updated.lesson.samples.targets.value_targets)
 
 
 def test_other_updates_trace_nothing_new(programs: CompiledUpdate, played: Played, updated: Updated) -> None:
@@ -342,7 +344,10 @@ def test_other_updates_trace_nothing_new(programs: CompiledUpdate, played: Playe
 )
 def test_a_minibatch_has_parts_of_whole_environments_and_about_512_samples(envs: int, steps: int, parts: int) -> None:
     config = replace(
-        CONFIG, steps=envs * steps, envs=envs, ppo=replace(CONFIG.ppo, rollout_steps=steps, epochs=4, minibatches=4)
+        CONFIG,
+        steps=envs * steps,
+        envs=envs,
+        algorithm=replace(CONFIG.algorithm, rollout_steps=steps, epochs=4, minibatches=4),
     )
     sized = CompiledUpdate(config, SPEC)
     assert (sized.parts, sized.minibatches, sized.pieces) == (parts, 16, 2 + 16 * parts)

@@ -13,11 +13,13 @@ import numpy as np
 import pytest
 from host_world import ACTIONS, SIZE, STACK, HostWorld, episode_steps
 
-from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import make_actor
-from action_balance.agent.state import Actor, TrainState
-from action_balance.config.agent import AgentConfig, ImageConfig, PPOConfig
+from action_balance.algorithms.base import make_algorithm
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.algorithms.rollout import make_actor
+from action_balance.algorithms.state import Actor, TrainState
+from action_balance.config.agent import AgentConfig
 from action_balance.config.env import HostEnvConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.evaluate import ACTION_MODES, ActionMode, Evaluation
 from action_balance.engines.factory import evaluate_run, make_trainer
@@ -31,8 +33,8 @@ CONFIG = AgentConfig(
     method="action-balance-rnd",
     steps=64,
     envs=2,
-    ppo=PPOConfig(rollout_steps=4, minibatches=1),
-    image=ImageConfig(channels=2, features=8, trunk=8, bonus_features=8),
+    algorithm=PPOConfig(rollout_steps=4, minibatches=1),
+    network=NetworkConfig(channels=2, features=8, trunk=8, bonus_features=8),
 )
 
 
@@ -111,7 +113,7 @@ def agents(*favourites: int | None) -> TrainState:
 def actor(favourite: int | None, coef: float = 1.0) -> Actor:
     """One of them, on the device."""
     state: TrainState = jax.tree.map(lambda leaf: leaf[0], agents(favourite))
-    return replace(make_actor(state, AgentContext(run_config().agent, run_config().env.spec)), coef=jnp.asarray(coef))
+    return replace(make_actor(state, make_algorithm(run_config().agent, run_config().env.spec)), coef=jnp.asarray(coef))
 
 
 @cache
@@ -209,7 +211,7 @@ class Lossy(Remembering):
 
 def runner(world: HostWorld, record: bool = True) -> EpisodeRunner:
     return EpisodeRunner(
-        World("world"), AgentContext(CONFIG, world.spec), world, lambda _: None, threading.Event(), record
+        World("world"), make_algorithm(CONFIG, world.spec), world, lambda _: None, threading.Event(), record
     )
 
 
@@ -259,7 +261,7 @@ def test_the_bonus_of_the_first_environment_alone_is_the_same_as_among_those_of_
     rest = (jax.random.key(0), np.int32(0), np.int32(0))
     with jax.default_matmul_precision("highest"):
         none, first, everyone = (
-            decide_all(actor(None), *seen, *rest, context=AgentContext(CONFIG, World.spec), bonuses=kind)[
+            decide_all(actor(None), *seen, *rest, algorithm=make_algorithm(CONFIG, World.spec), bonuses=kind)[
                 2
             ].action_bonus
             for kind in get_args(Bonuses)

@@ -2,7 +2,9 @@
 
 import numpy as np
 
-from action_balance.config.agent import AgentConfig, HostConfig, ImageConfig, PPOConfig
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.config.agent import AgentConfig, HostConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.engines.host.trainer import HostTrainer
 from action_balance.envs.host_base import HostStep
 from action_balance.envs.spec import EnvSpec
@@ -55,8 +57,8 @@ def test_a_policy_learns_from_pictures_that_an_earlier_policy_has_seen() -> None
         method="ppo",
         steps=26 * ENVS * 32,
         envs=ENVS,
-        ppo=PPOConfig(rollout_steps=32, learning_rate=1e-3, gamma_ext=0.9),
-        image=ImageConfig(channels=4, features=32, trunk=32),
+        algorithm=PPOConfig(rollout_steps=32, learning_rate=1e-3, gamma_ext=0.9),
+        network=NetworkConfig(channels=4, features=32, trunk=32),
         host=HostConfig(groups=2, lag=1),
     )
     trainer = HostTrainer(config, Signs.spec, lambda *_: Signs())

@@ -12,11 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from action_balance.agent.metrics import Metrics
-from action_balance.agent.minibatches import UpdateBatch
-from action_balance.agent.state import Actor, TrainState
-from action_balance.agent.update import UpdateInfo
-from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, PPOConfig
+from action_balance.algorithms.base import Metrics
+from action_balance.algorithms.minibatches import UpdateBatch
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.algorithms.state import Actor, TrainState, UpdateInfo
+from action_balance.config.agent import AgentConfig, HostConfig
+from action_balance.config.exploration import ExplorationConfig
 from action_balance.engines.host import compiled_update
 from action_balance.engines.host.actor import HostRollout
 from action_balance.engines.host.rollout_buffer import ActionEvaluation, RolloutBuffer
@@ -32,8 +33,8 @@ CONFIG = AgentConfig(
     method="action-balance-rnd",
     steps=UPDATES * GROUPS * SIZE * STEPS,
     envs=GROUPS * SIZE,
-    ppo=PPOConfig(rollout_steps=STEPS, learning_rate=1e-2, minibatches=3, epochs=2),
-    bonus=BonusConfig(action_coef="auto", target_kl=TARGET_KL, action_coef_start=1.0, action_coef_rate=0.5),
+    algorithm=PPOConfig(rollout_steps=STEPS, learning_rate=1e-2, minibatches=3, epochs=2),
+    exploration=ExplorationConfig(action_coef="auto", target_kl=TARGET_KL, action_coef_start=1.0, action_coef_rate=0.5),
     host=HostConfig(groups=GROUPS, lag=1),
 )
 
@@ -195,12 +196,13 @@ def test_the_policy_that_learns_appraises_weighs_and_values_what_another_did(sce
         evaluated = [np.concatenate(parts, axis=1) for parts in zip(*one.action_evaluations, strict=True)]
         np.testing.assert_allclose(evaluated[0], chances, atol=1e-5)
         np.testing.assert_allclose(evaluated[1], values, atol=1e-5)
-        np.testing.assert_allclose(one.lesson.samples.log_prob, chances, atol=1e-5)
+        targets = one.lesson.samples.targets
+        np.testing.assert_allclose(targets.log_prob, chances, atol=1e-5)
         scaled = np.asarray(one.learning.reward) / float(one.learning.scale)
         intrinsic = generalised(scaled, values[..., 0], np.zeros_like(terminated), 0.99)
         extrinsic = generalised(reward, values[..., 1], terminated | truncated, 0.999)
-        np.testing.assert_allclose(one.lesson.samples.advantage, weight * (intrinsic + 2 * extrinsic), atol=1e-4)
-        np.testing.assert_allclose(one.lesson.samples.value_targets[..., 1], extrinsic + values[:-1, :, 1], atol=1e-4)
+        np.testing.assert_allclose(targets.advantage, weight * (intrinsic + 2 * extrinsic), atol=1e-4)
+        np.testing.assert_allclose(targets.value_targets[..., 1], extrinsic + values[:-1, :, 1], atol=1e-4)
         furthest.append(np.abs(weight - 1).max())
     first_ratios = np.concatenate([one["first_ratio"] for one in scene.metrics])
     np.testing.assert_allclose(first_ratios, furthest, rtol=1e-3, atol=1e-5)

@@ -9,7 +9,10 @@ import numpy as np
 import pytest
 from command import call
 
-from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.exploration import ExplorationConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.config.registry import env_from_function
 from action_balance.config.train import TrainConfig
 from action_balance.engines.factory import make_trainer
@@ -57,9 +60,9 @@ def one_rollout(method: Any) -> tuple[HostTrainer, HostRollout]:
         method=method,
         steps=64,
         envs=2,
-        ppo=PPOConfig(rollout_steps=7, minibatches=1, epochs=1),
-        bonus=BonusConfig(warmup_rollouts=1),
-        net=NetConfig(hidden=4, layers=1, bonus_hidden=4, bonus_outputs=2, predictor_layers=0),
+        algorithm=PPOConfig(rollout_steps=7, minibatches=1, epochs=1),
+        exploration=ExplorationConfig(warmup_rollouts=1),
+        network=NetworkConfig(hidden=4, layers=1, bonus_hidden=4, bonus_outputs=2, predictor_layers=0),
     )
     trainer: Any = make_trainer(TrainConfig(env_from_function(gym_cases.Guide), agent).with_defaults())
     trainer.start(trainer.init_state())
@@ -88,7 +91,9 @@ def test_the_behaviour_policy_of_a_rollout_is_balanced_over_what_is_allowed() ->
     (buffer,) = rollout.buffers
     assert buffer is not None
     assert buffer.mask is not None
-    logits, bonus, mask = (np.asarray(one, np.float64) for one in (buffer.logits, buffer.action_bonus, buffer.mask))
+    logits, bonus, mask = (
+        np.asarray(one, np.float64) for one in (buffer.preferences, buffer.action_bonus, buffer.mask)
+    )
     assert (logits[mask == 0] == -1e9).all()
     assert (bonus[mask == 0] == 0).all()
     assert (bonus[mask == 1] > 0).all()

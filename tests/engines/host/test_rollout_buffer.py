@@ -11,10 +11,13 @@ import pytest
 from host_world import ACTIONS, SIZE, STACK, agent
 from scipy import stats
 
-from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import act, make_actor
-from action_balance.agent.state import Actor, Trajectory
-from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, ImageConfig, PPOConfig
+from action_balance.algorithms.base import make_algorithm
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.algorithms.rollout import act, make_actor
+from action_balance.algorithms.state import Actor, Trajectory
+from action_balance.config.agent import AgentConfig, HostConfig
+from action_balance.config.exploration import ExplorationConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.engines.host import rollout_buffer
 from action_balance.engines.host.compiled_update import CompiledUpdate
@@ -26,9 +29,9 @@ CONFIG = AgentConfig(
     method="action-balance-rnd",
     steps=1000,
     envs=ENVS,
-    ppo=PPOConfig(rollout_steps=STEPS, minibatches=2),
-    bonus=BonusConfig(action_coef=COEF),
-    image=ImageConfig(channels=2, features=8, trunk=8, bonus_features=8),
+    algorithm=PPOConfig(rollout_steps=STEPS, minibatches=2),
+    exploration=ExplorationConfig(action_coef=COEF),
+    network=NetworkConfig(channels=2, features=8, trunk=8, bonus_features=8),
     host=HostConfig(groups=2),
 )
 SHAPE = (STACK, SIZE, SIZE)
@@ -45,7 +48,7 @@ def actor() -> Actor:
     """An agent with statistics of noise."""
     noise = np.random.default_rng(1).uniform(0, 255, (8, SIZE, SIZE)).astype(np.float32)
     moments = RunningMeanStd(jnp.asarray(8.0), jnp.asarray(noise.mean(axis=0)), jnp.asarray(8 * noise.var(axis=0)))
-    return replace(make_actor(agent(programs(2), moments, 3), programs(2).context), coef=jnp.asarray(COEF))
+    return replace(make_actor(agent(programs(2), moments, 3), programs(2).algorithm), coef=jnp.asarray(COEF))
 
 
 class Script(NamedTuple):
@@ -104,7 +107,7 @@ def play(groups: int, seed: int = 3) -> Rollouts:
                 going[group], action = run.decider(actor())(going[group], *seen_by(group, groups, time), None)
                 handed_out[time, group * ENVS // groups : (group + 1) * ENVS // groups] = action
         pairs = [
-            run.conclude(going[group], *seen_by(group, groups, (number + 1) * STEPS), keys[number + 1])
+            run.conclude(going[group], *seen_by(group, groups, (number + 1) * STEPS), None, keys[number + 1])
             for group in range(groups)
         ]
         over.append(tuple(whole for whole, _ in pairs))
@@ -120,7 +123,7 @@ def rollouts() -> Rollouts:
 @pytest.fixture(scope="module")
 def trajectories(rollouts: Rollouts) -> list[tuple[Trajectory, jax.Array]]:
     """Of both rollouts, with the values after them; rewards are numbers that can be recognised."""
-    make = jax.jit(partial(rollout_buffer.trajectory, context=AgentContext(CONFIG, SPEC)))
+    make = jax.jit(partial(rollout_buffer.trajectory, algorithm=make_algorithm(CONFIG, SPEC)))
     zeros = np.zeros((STEPS, ENVS), bool)
     reward = np.arange(STEPS * ENVS, dtype=np.float32).reshape(STEPS, ENVS)
     made: list[tuple[Trajectory, jax.Array]] = jax.device_get(
@@ -145,7 +148,7 @@ def stacks() -> np.ndarray:
 @cache
 def opinions() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Logits, values and bonus of everything that is seen, (2 T + 1, N, ...)."""
-    function = jax.jit(lambda one, seen: jax.vmap(lambda stack: act(one, stack, 0, AgentContext(CONFIG, SPEC)))(seen))
+    function = jax.jit(lambda one, seen: jax.vmap(lambda stack: act(one, stack, 0, make_algorithm(CONFIG, SPEC)))(seen))
     flat = jax.device_get(function(actor(), stacks().reshape(-1, *SHAPE)))
     logits, values, bonus = (leaf.reshape(2 * STEPS + 1, ENVS, -1) for leaf in flat[:3])
     return logits, values, bonus
@@ -196,7 +199,7 @@ def test_stored_opinions_are_those_about_the_stacks(trajectories: list[tuple[Tra
     logits, values, bonus = opinions()
     for number, (made, _) in enumerate(trajectories):
         now = slice(number * STEPS, (number + 1) * STEPS)
-        np.testing.assert_allclose(made.logits, logits[now], rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(made.preferences, logits[now], rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(made.values, values[now], rtol=1e-4, atol=1e-5)
         np.testing.assert_allclose(made.action_bonus, bonus[now], rtol=1e-4)
     # Neighbouring times and environments differ by far more than that.
@@ -219,7 +222,7 @@ def test_log_prob_is_that_of_the_behaviour_policy(
     rollouts: Rollouts, trajectories: list[tuple[Trajectory, jax.Array]]
 ) -> None:
     for number, (made, _) in enumerate(trajectories):
-        logits, bonus, action = (np.asarray(leaf) for leaf in (made.logits, made.action_bonus, made.action))
+        logits, bonus, action = (np.asarray(leaf) for leaf in (made.preferences, made.action_bonus, made.action))
         beta, pi = (
             np.take_along_axis(log_softmax(of), action[..., None], axis=-1)[..., 0]
             for of in (behaviour(logits, bonus), logits)
@@ -236,7 +239,7 @@ def test_groups_do_not_change_what_an_environment_does(rollouts: Rollouts) -> No
         for name in ("next_obs", "action"):
             joined = np.concatenate([getattr(part, name) for part in parts], axis=1)
             np.testing.assert_array_equal(getattr(whole[0], name), joined)
-        for name in ("log_prob", "logits", "values", "action_bonus"):
+        for name in ("log_prob", "preferences", "values", "action_bonus"):
             joined = np.concatenate([getattr(part, name) for part in parts], axis=1)
             np.testing.assert_allclose(getattr(whole[0], name), joined, rtol=1e-4, atol=1e-5)
 
@@ -262,7 +265,7 @@ def test_sampled_actions_follow_beta_and_are_independent() -> None:
         going, first = decide(programs(2).empty(np.int32(0), key), frames, ended, None)
         going, second = decide(going, frames, ended, None)  # an episode's first frame again: the same is seen
         one[:] = first, second
-    logits, bonus = np.asarray(going.logits), np.asarray(going.action_bonus)
+    logits, bonus = np.asarray(going.preferences), np.asarray(going.action_bonus)
     probabilities = np.exp(log_softmax(behaviour(logits[0, 0], bonus[0, 0])))
     np.testing.assert_allclose(logits[1, 1], logits[0, 0], rtol=1e-4)
     assert np.ptp(probabilities) > 0.1

@@ -15,9 +15,12 @@ import numpy as np
 import pytest
 from host_world import ACTIONS, SIZE, STACK, HostWorld, episode_steps
 
-from action_balance.agent.state import Actor, TrainState
-from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, ImageConfig, PPOConfig
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.algorithms.state import Actor, TrainState
+from action_balance.config.agent import AgentConfig, HostConfig
+from action_balance.config.exploration import ExplorationConfig
 from action_balance.config.frozen import FrozenDict
+from action_balance.config.network import NetworkConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines import loop
@@ -41,9 +44,9 @@ CONFIG = AgentConfig(
     method="action-balance-rnd-channel",
     steps=(1 + UPDATES) * STEPS * ENVS,
     envs=ENVS,
-    ppo=PPOConfig(rollout_steps=STEPS, epochs=2, minibatches=2, learning_rate=1e-2),
-    bonus=BonusConfig(warmup_rollouts=1, update_proportion=0.5),
-    image=ImageConfig(channels=2, features=8, trunk=8, bonus_features=8),
+    algorithm=PPOConfig(rollout_steps=STEPS, epochs=2, minibatches=2, learning_rate=1e-2),
+    exploration=ExplorationConfig(warmup_rollouts=1, update_proportion=0.5),
+    network=NetworkConfig(channels=2, features=8, trunk=8, bonus_features=8),
 )
 
 

@@ -25,9 +25,10 @@ def test_every_other_setting_is_named_and_no_command_is_given_that_would_be_refu
     tmp_path: Path,
 ) -> None:
     config = SMALL.run("venture", "action-balance-rnd", 0)
-    ppo = replace(config.agent.ppo, learning_rate=0.0003, minibatches=3)
-    bonus = replace(config.agent.bonus, update_proportion=1.0, action_coef_end=0.5)
-    agent = replace(config.agent, envs=6, ppo=ppo, bonus=bonus)  # 6: for which the study has no minibatches
+    algorithm = replace(config.agent.algorithm, learning_rate=0.0003, minibatches=3)
+    exploration = replace(config.agent.exploration, update_proportion=1.0, action_coef_end=0.5)
+    # 6: for which the study has no minibatches
+    agent = replace(config.agent, envs=6, algorithm=algorithm, exploration=exploration)
     make_run(tmp_path, replace(config, agent=agent), SEVEN[:1])
     reproduce(tmp_path, "--report-only", "--games", "venture")
     page = (tmp_path / "report.html").read_text()

@@ -54,7 +54,7 @@ def test_a_study_knows_the_runs_that_its_flags_train() -> None:
     assert SMALL.makes(begun)
     assert replace(SMALL, lag=0).makes(begun)
     assert [replace(SMALL, lag=lag).as_made(begun.agent).lag for lag in (None, 0, 1)] == [None, None, 1]
-    faster = replace(begun.agent, ppo=replace(begun.agent.ppo, learning_rate=1e-3))
+    faster = replace(begun.agent, algorithm=replace(begun.agent.algorithm, learning_rate=1e-3))
     assert not SMALL.makes(replace(begun, agent=faster))
-    odd = replace(begun.agent, envs=6, ppo=replace(begun.agent.ppo, minibatches=3))
+    odd = replace(begun.agent, envs=6, algorithm=replace(begun.agent.algorithm, minibatches=3))
     assert AtariTraining().as_made(odd) == AtariTraining()

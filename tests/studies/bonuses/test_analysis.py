@@ -42,18 +42,21 @@ def test_a_world_that_nobody_solves_has_no_median() -> None:
 
 def test_every_setup_is_compared_with_its_base_in_its_part() -> None:
     names = ("rnd", "hash", "random", "rnd+hash", "rnd+epsilon-greedy", "hash+hash", "icm+hash", "rnd+hash-auto")
-    ours = numbers(*(record("deep-sea-10", name, HASH if "+" in name else RND) for name in names))
+    all_names = (*names, "pqn-rnd", "pqn-rnd+hash")
+    ours = numbers(*(record("deep-sea-10", name, HASH if "+" in name else RND) for name in all_names))
     about = ours["worth"]["deep-sea-10"]
     assert {name: (one["part"], (one["faster"] or {}).get("value")) for name, one in about["setups"].items()} == {
         **{"rnd": ("next_state", None), "hash": ("next_state", 1), "random": ("next_state", 1)},
         **{"rnd+hash": ("actions", 2), "rnd+epsilon-greedy": ("actions", 2), "hash+hash": ("actions", 2)},
         **{"icm+hash": ("actions", None), "rnd+hash-auto": ("coefficients", 2)},
+        **{"pqn-rnd": ("q_learning", 1), "pqn-rnd+hash": ("q_learning", 2)},
     }
-    assert about["comparisons"] == {"next_state": 2, "actions": 3, "coefficients": 1}
+    assert about["comparisons"] == {"next_state": 2, "actions": 3, "coefficients": 1, "q_learning": 2}
     assert {part: ours["verdict"][part]["deep-sea-10"]["above"] for part in analysis.PARTS} == {
         "next_state": [],
         "actions": ["rnd+hash", "rnd+epsilon-greedy", "hash+hash"],
         "coefficients": ["rnd+hash-auto"],
+        "q_learning": ["pqn-rnd+hash"],
     }
 
 

@@ -24,6 +24,7 @@ def test_the_worlds_of_an_effect_are_together() -> None:
         "next_state": {"hash": found | {"above": ["lock-6"]}},
         "actions": {"rnd+hash": found | {"above": ["deep-sea-10"], "around": ["goal-40"], "below": ["lock-6"]}},
         "coefficients": {"rnd+hash-3": found | {"above": ["lock-6"]}},
+        "q_learning": {},
     }
 
 
@@ -95,7 +96,8 @@ def test_a_bonus_orders_in_a_world_if_it_does_no_worse_there() -> None:
 def test_what_is_planned_but_not_trained_is_missing() -> None:
     settings = BonusesSettings(worlds=("deep-sea-10",), intrinsic=("rnd", "hash"), action_bonus=("hash", "ucb"))
     ours = numbers(record("deep-sea-10", "rnd", RND), record("deep-sea-10", "rnd+hash", HASH))
-    assert missing(settings, ours) == {"deep-sea-10": ["hash", "random", "rnd+ucb"]}
+    q_learning = ["pqn-rnd", "pqn-rnd+hash", "pqn-hash", "pqn-hash+hash"]
+    assert missing(settings, ours) == {"deep-sea-10": ["hash", "random", "rnd+ucb", *q_learning]}
 
 
 def test_the_course_of_a_coefficient_has_its_start_middle_and_end() -> None:

@@ -38,7 +38,7 @@ def test_an_incomplete_page_says_what_is_missing(tmp_path: Path) -> None:
     ):
         keep(tmp_path, made)
     words = ["--intrinsic", "rnd", "hash", "--action-bonus", "hash", "ucb", "--worlds", "deep-sea-10"]
-    page = report(tmp_path, *words)
+    page = report(tmp_path, *words, "--studies", "next-state", "action")
     assert "2 of 5 groups of agents are not trained yet" in page
     assert "Deep sea 10: random and RND + UCB1." in page
     assert "Without enumerating states, hash counts count accurately in deep sea 10." in page
@@ -49,7 +49,7 @@ def test_an_incomplete_page_says_what_is_missing(tmp_path: Path) -> None:
 def test_a_page_has_the_numbers_of_every_world_and_what_was_tuned(
     tmp_path: Path, browser: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    chosen = {"rnd": {"ppo.learning_rate": 0.0005}, "common": {"ppo.clip": 0.3}}
+    chosen = {"rnd": {"algorithm.learning_rate": 0.0005}, "common": {"algorithm.clip": 0.3}}
     monkeypatch.setattr(tuned, "_chosen", lambda: {"chains": chosen})
     falling = np.array([3.0, 0.0], np.float32)
     slow, fast = [1000, 2000, -1, 1500, 500], [500, 1000, 1024, 750, 250]

@@ -44,9 +44,9 @@ def test_the_study_trains_and_reports_and_does_neither_twice(
     words = ["reproduce", "bonuses", "--out", str(out), *SMALL]
     words += ["--intrinsic", "none", "rnd", "count", "--action-bonus", "distillation"]
     cli.main(words)
-    assert len(untrained) == 5
+    assert len(untrained) == 7
     setups = json.loads((out / "summary.json").read_text())["ours"]["worth"]["deep-sea-10"]["setups"]
-    assert [*setups] == ["random", "none", "rnd", "rnd+distillation", "count"]
+    assert [*setups] == ["random", "none", "rnd", "rnd+distillation", "count", "pqn-none", "pqn-rnd"]
     page = (out / "report.html").read_text()
     assert page.count("<svg") == 5
     assert "--intrinsic none rnd count" in page
@@ -56,8 +56,8 @@ def test_the_study_trains_and_reports_and_does_neither_twice(
     assert shown is not None
     assert shown() == page
     cli.main(words)
-    assert len(untrained) == 5
-    assert "already has 5 of 5" in capsys.readouterr().out
+    assert len(untrained) == 7
+    assert "already has 7 of 7" in capsys.readouterr().out
     cli.main(["reproduce", "bonuses", "--out", str(out), "--report-only"])
     assert (out / "report.html").read_text() == page
 
@@ -81,4 +81,4 @@ def test_agents_are_trained_and_exact_counts_are_the_true_counts(tmp_path: Path)
 
 def test_the_default_study_is_small() -> None:
     steps = sum(config.seeds * config.agent.steps for config in BonusesSettings().plan().values())
-    assert steps < 15_000_000
+    assert steps < 17_000_000

@@ -28,6 +28,7 @@ def test_studies_share_their_runs() -> None:
         "next-state": ("none", "rnd", "count", "random"),
         "action": ("rnd", "rnd+distillation", "rnd+epsilon-greedy"),
         "coefficient": ("rnd+hash-3",),
+        "q-learning": ("none", "rnd", "pqn-none", "pqn-rnd"),
     }
     for study, found in names.items():
         plan = BonusesSettings(studies=(study,), worlds=("deep-sea-10",), **chosen).plan()
@@ -79,7 +80,7 @@ def test_the_full_study_has_32_agents_and_the_steps_of_each_world() -> None:
     assert {config.seeds for config in configs.values()} == {32}
     assert configs["deep-sea-14"].agent.steps == 120_000
     goal = configs["goal-40"].agent
-    assert (goal.steps, goal.envs, goal.ppo.minibatches) == (40_000, 1, 1)
+    assert (goal.steps, goal.envs, goal.algorithm.minibatches) == (40_000, 1, 1)
     assert {world: config.agent.preset for world, config in configs.items() if not world.startswith("deep-sea")} == {
         **{"lock-6": "chains", "corridor-25": "rooms", "goal-40": "rooms", "open-40": "rooms"},
         **{"mountain-car": "classic", "doorkey-6": "vectorized"},
@@ -88,22 +89,23 @@ def test_the_full_study_has_32_agents_and_the_steps_of_each_world() -> None:
 
 
 def test_agents_have_what_was_tuned_for_their_setup(monkeypatch: pytest.MonkeyPatch) -> None:
-    hashed = {"ppo.clip": 0.3, "bonus.action_coef": "auto", "bonus.normalize": "raw"}
-    chosen = {"rnd+hash": hashed, "rnd+epsilon-greedy": {"ppo.epsilon": 0.2}, "common": {"ppo.clip": 0.4}}
+    hashed = {"algorithm.clip": 0.3, "exploration.action_coef": "auto", "exploration.normalize": "raw"}
+    chosen = {"rnd+hash": hashed, "rnd+epsilon-greedy": {"exploration.epsilon": 0.2}, "common": {"algorithm.clip": 0.4}}
     monkeypatch.setattr(tuned, "_chosen", lambda: {"chains": chosen})
 
     def agent(setup: str, preset: str = "chains") -> Any:
         return Setup.of(setup).agent(2048, 8, preset)
 
-    assert (agent("rnd+hash").ppo.clip, agent("rnd+hash").bonus.action_coef) == (0.3, "auto")
-    assert (agent("rnd+epsilon-greedy").ppo.epsilon, agent("rnd+epsilon-greedy").action_bonus) == (0.2, None)
-    assert agent("icm").ppo.clip == 0.4
-    assert agent("icm", "rooms").ppo == PRESETS["study"].ppo
+    assert (agent("rnd+hash").algorithm.clip, agent("rnd+hash").exploration.action_coef) == (0.3, "auto")
+    assert (agent("rnd+epsilon-greedy").exploration.epsilon, agent("rnd+epsilon-greedy").action_bonus) == (0.2, None)
+    assert agent("icm").algorithm.clip == 0.4
+    assert agent("icm", "rooms").algorithm == PRESETS["study"].algorithm
     assert agent("random").uniform
     # Coefficients differ from the setup in nothing but c.
     constant, falling = agent("rnd+hash-1"), agent("rnd+hash-to-0")
-    assert constant == replace(agent("rnd+hash"), bonus=replace(agent("rnd+hash").bonus, action_coef=1.0))
-    assert (falling.bonus.action_coef, falling.bonus.action_coef_end, falling.bonus.normalize) == (3.0, 0.0, "raw")
+    assert constant == replace(agent("rnd+hash"), exploration=replace(agent("rnd+hash").exploration, action_coef=1.0))
+    falls = falling.exploration
+    assert (falls.action_coef, falls.action_coef_end, falls.normalize) == (3.0, 0.0, "raw")
 
 
 @pytest.mark.parametrize(

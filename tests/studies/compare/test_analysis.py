@@ -13,8 +13,10 @@ from command import call
 from page_text import section
 from playwright.sync_api import Browser
 
-from action_balance.config.agent import AgentConfig, BonusConfig, HostConfig, PPOConfig
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.config.agent import AgentConfig, HostConfig
 from action_balance.config.env import EnvConfig
+from action_balance.config.exploration import ExplorationConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.errors import UserError
@@ -34,8 +36,8 @@ def write_run(
     first_seed: int = 0,
     size: int = 4,
     updates: int | None = None,
-    ppo: PPOConfig | None = None,
-    bonus: BonusConfig | None = None,
+    algorithm: PPOConfig | None = None,
+    exploration: ExplorationConfig | None = None,
     rewarded: Mapping[int, int] | None = None,
     status: str = "finished",
     environment: EnvConfig | None = None,
@@ -46,10 +48,11 @@ def write_run(
 
     States of games are not counted.
     """
-    ppo = ppo or PPOConfig(rollout_steps=4)
+    algorithm = algorithm or PPOConfig(rollout_steps=4)
     longest = max(map(len, returns))
-    steps = 8 * ppo.rollout_steps * (updates or longest)
-    agent = AgentConfig(method, steps=steps, ppo=ppo, bonus=bonus or BonusConfig(), host=host or HostConfig())
+    steps = 8 * algorithm.rollout_steps * (updates or longest)
+    parts: Any = {"exploration": exploration or ExplorationConfig(), "host": host or HostConfig()}
+    agent = AgentConfig(method, steps=steps, algorithm=algorithm, **parts)
     config = TrainConfig(environment or env_config("deep-sea", size=size), agent, first_seed, len(returns), **more)
     folder = RunFolder.create(path, config.to_dict(), ["test"])
     log = folder.metrics()

@@ -14,8 +14,10 @@ import numpy as np
 import pytest
 from command import call
 
-from action_balance.agent.state import TrainState
-from action_balance.config.agent import AgentConfig, ImageConfig, PPOConfig
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.algorithms.state import TrainState
+from action_balance.config.agent import AgentConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.factory import make_trainer
@@ -28,8 +30,8 @@ CONFIG = TrainConfig(
         method="action-balance-rnd",
         steps=64,
         envs=2,
-        ppo=PPOConfig(rollout_steps=4, minibatches=1),
-        image=ImageConfig(channels=2, features=8, trunk=8, bonus_features=8),
+        algorithm=PPOConfig(rollout_steps=4, minibatches=1),
+        network=NetworkConfig(channels=2, features=8, trunk=8, bonus_features=8),
     ),
     seed=5,
 )

@@ -10,9 +10,12 @@ import pytest
 from ladder import LadderConfig
 from rich.console import Console
 
-from action_balance.agent import learner
-from action_balance.agent.context import AgentContext
-from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
+from action_balance.algorithms import learner
+from action_balance.algorithms.base import make_algorithm
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.exploration import ExplorationConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.config.train import TrainConfig
 from action_balance.files import Data
 from action_balance.studies.evaluation.run import play
@@ -21,9 +24,9 @@ CONFIG = TrainConfig(
     LadderConfig("ladder:of-four"),
     AgentConfig(
         envs=2,
-        ppo=PPOConfig(rollout_steps=4, minibatches=1),
-        bonus=BonusConfig(warmup_rollouts=1),
-        net=NetConfig(hidden=4, layers=1, bonus_hidden=4, bonus_outputs=3),
+        algorithm=PPOConfig(rollout_steps=4, minibatches=1),
+        exploration=ExplorationConfig(warmup_rollouts=1),
+        network=NetworkConfig(hidden=4, layers=1, bonus_hidden=4, bonus_outputs=3),
     ),
     seeds=2,
 )
@@ -35,9 +38,9 @@ Played = tuple[Data, dict[str, bytes], str]
 def played() -> Played:
     """Six episodes of two agents that have not learned anything: the numbers, the files and the screen."""
     environment = CONFIG.environment(jax.random.key(0))
-    context = AgentContext(CONFIG.agent, environment.spec)
+    algorithm = make_algorithm(CONFIG.agent, environment.spec)
     keys = jax.random.split(jax.random.key(0), 2)
-    states = jax.jit(jax.vmap(lambda key: learner.init_state(environment, context, key)))(keys)
+    states = jax.jit(jax.vmap(lambda key: learner.init_state(environment, algorithm, key)))(keys)
     screen = io.StringIO()
     summary, files = play(CONFIG, "action-balance-rnd", 0, states, 6, 0, Console(file=screen, width=100))
     return summary, files, screen.getvalue()

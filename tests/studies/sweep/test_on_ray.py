@@ -14,7 +14,7 @@ from action_balance.runs import ResultFolder, RunFolder
 from action_balance.studies.sweep.journal import propose
 from action_balance.studies.sweep.trials import Final, Trial
 
-RATE = "ppo.learning_rate"
+RATE = "algorithm.learning_rate"
 #: 18 updates of 32 steps.
 WORDS = (
     *("sweep", "deep-sea", "--size", "3", "--method", "rnd", "--steps", "608", "--metric", "episodes"),
@@ -47,7 +47,7 @@ def test_a_sweep_trains_its_trials_in_other_processes(tmp_path: Path, capsys: py
     assert {one.status for one in trials} <= {"finished", "stopped early"}
     for one in trials:
         run = RunFolder.open(out / "trials" / one.name)
-        assert run.config["agent"]["ppo"]["learning_rate"] == one.values[RATE]
+        assert run.config["agent"]["algorithm"]["learning_rate"] == one.values[RATE]
         assert run.manifest["status"] == ("finished" if one.status == "finished" else "interrupted")
         assert run.checkpoints().updates()[-1] == one.updates
     assert [Final.from_data(one).scores for one in ours["finals"]] == [(3.0, 3.0)] * 2

@@ -42,7 +42,7 @@ def summary(trials: tuple[Trial, ...] = TRIALS, finals: tuple[Final, ...] = FINA
         "kind": "sweep",
         "settings": json.loads(json.dumps(settings(SPACE, final_seeds=5, **search).to_data())),
         "planned": {"trials": 20, "finalists": 3},
-        "command": "action-balance sweep deep-sea --set 'ppo.epochs=2,4'",
+        "command": "action-balance sweep deep-sea --set 'algorithm.epochs=2,4'",
         "versions": {"jax": "1.0"},
         "timings": {},
         "files": [],

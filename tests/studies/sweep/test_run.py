@@ -25,7 +25,7 @@ SMALL = Space((Choice(EPOCHS, (1, 2, 3, 4)),))
 
 
 def epochs(config: TrainConfig) -> float:
-    return float(config.agent.ppo.epochs)
+    return float(config.agent.algorithm.epochs)
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def test_a_sweep_stops_poor_trials_early_and_trains_the_best_with_fresh_seeds(
         assert said == (f"finished, score {one.score:.3g}, the best so far" if best is one else early)
         assert (one.part, one.updates) == ((9, 18) if one.status == "finished" else (1, 2))
         config = RunFolder.open(tmp_path / "trials" / one.name).config
-        assert config["agent"]["ppo"]["epochs"] == one.score == one.values[EPOCHS]
+        assert config["agent"]["algorithm"]["epochs"] == one.score == one.values[EPOCHS]
     (final,) = (Final.from_data(one) for one in ResultFolder.read(tmp_path).summary["ours"]["finals"])
     assert (final.name, final.trial, final.search_score, final.scores) == ("baseline", best.number, 4.0, (4.0,) * 5)
     assert "The search prefers the settings without any change." in text
@@ -112,10 +112,10 @@ def test_invalid_combinations_are_recorded_and_all_others_tried(
     tmp_path: Path, trained: Callable[..., Trainer]
 ) -> None:
     trained(lambda config: float(config.agent.envs))
-    space = Space((Choice("ppo.minibatches", (3, 5)), Choice("envs", (9, 10))))
+    space = Space((Choice("algorithm.minibatches", (3, 5)), Choice("envs", (9, 10))))
     plan = settings(space, trials=20, final_seeds=1, early_stopping=False)
     text = swept(tmp_path, plan)
-    found = {(one.values["ppo.minibatches"], one.values["envs"]): one.status for one in trials(tmp_path)}
+    found = {(one.values["algorithm.minibatches"], one.values["envs"]): one.status for one in trials(tmp_path)}
     assert found == {(3, 9): "finished", (5, 10): "finished", (3, 10): "invalid", (5, 9): "invalid"}
     assert "invalid: 3 minibatches do not divide 10 environments" in text
     assert "already has 4 of 4 trials" in swept(tmp_path, plan)
@@ -125,7 +125,7 @@ def test_a_sweep_whose_trials_all_fail_ends_and_tries_them_again(
     tmp_path: Path, trained: Callable[..., Trainer]
 ) -> None:
     def failing(config: TrainConfig) -> float:
-        if config.agent.ppo.epochs == 2:
+        if config.agent.algorithm.epochs == 2:
             raise UserError("no such package")
         return 1.0
 

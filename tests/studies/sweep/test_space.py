@@ -19,22 +19,38 @@ def parsed(*words: str, base: TrainConfig = BASE) -> Space:
 
 
 def test_values_have_the_type_of_their_setting() -> None:
-    words = ("ppo.epochs=2,4", "ppo.clip=0.1,1", "ppo.normalize_returns=true,false", "ppo.entropy_coef=none,0.01")
+    words = (
+        "algorithm.epochs=2,4",
+        "algorithm.clip=0.1,1",
+        "algorithm.normalize_returns=true,false",
+        "algorithm.entropy_coef=none,0.01",
+    )
     assert [axis.values for axis in parsed(*words).axes] == [(2, 4), (0.1, 1.0), (True, False), (None, 0.01)]
 
 
 def test_ranges_are_uniform_or_logarithmic_and_whole_where_the_setting_is() -> None:
-    words = ("ppo.gamma_ext=0.9:0.99", "ppo.learning_rate=log:1e-4:1e-2", "net.hidden=16:64", "net.layers=log:1:8")
+    words = (
+        "algorithm.gamma_ext=0.9:0.99",
+        "algorithm.learning_rate=log:1e-4:1e-2",
+        "network.hidden=16:64",
+        "network.layers=log:1:8",
+    )
     assert parsed(*words).axes == (
-        Range("ppo.gamma_ext", 0.9, 0.99),
-        Range("ppo.learning_rate", 1e-4, 1e-2, log=True),
-        Range("net.hidden", 16, 64, whole=True),
-        Range("net.layers", 1, 8, log=True, whole=True),
+        Range("algorithm.gamma_ext", 0.9, 0.99),
+        Range("algorithm.learning_rate", 1e-4, 1e-2, log=True),
+        Range("network.hidden", 16, 64, whole=True),
+        Range("network.layers", 1, 8, log=True, whole=True),
     )
 
 
 def test_a_setting_is_found_by_its_place_or_by_its_flag() -> None:
-    for name in ("ppo.learning_rate", "agent.ppo.learning_rate", "learning_rate", "learning-rate", "--learning-rate"):
+    for name in (
+        "algorithm.learning_rate",
+        "agent.algorithm.learning_rate",
+        "learning_rate",
+        "learning-rate",
+        "--learning-rate",
+    ):
         assert find_setting(name, KNOWN).name == RATE
 
 
@@ -44,7 +60,7 @@ def test_settings_of_the_environment_and_of_bonuses_can_vary() -> None:
     made = space.apply(base, {"env.size": 5, "bonus_settings.hash.hash_bits": 9})
     assert made.env == env_config("deep-sea", size=5)
     assert made.agent.settings_of("hash") == {"hash_bits": 9}
-    assert (made.agent.ppo, made.seed) == (base.agent.ppo, base.seed)
+    assert (made.agent.algorithm, made.seed) == (base.agent.algorithm, base.seed)
 
 
 def test_a_name_that_several_settings_have_is_ambiguous() -> None:
@@ -56,20 +72,20 @@ def test_a_name_that_several_settings_have_is_ambiguous() -> None:
 @pytest.mark.parametrize(
     ("word", "says"),
     [
-        ("ppo.learning_rat=1,2", "did you mean ppo.learning_rate"),
-        ("ppo.epochs", "NAME=VALUES"),
-        ("ppo.epochs=4", "needs several values"),
-        ("ppo.epochs=4,4", "none of them twice"),
-        ("ppo.epochs=1.5,2", "--epochs takes a whole number"),
-        ("ppo.clip=a:b", "--clip takes a number"),
-        ("ppo.clip=0.3:0.1", "not a range"),
-        ("ppo.clip=log:0:0.1", "not a range"),
-        ("ppo.clip=0.1:0.2:0.3", "not a range"),
-        ("ppo.clip=0:inf", "with finite numbers"),
-        ("ppo.clip=0:1", "--clip must be above 0"),
-        ("ppo.minibatches=5,3", "3 minibatches do not divide 10 environments"),
-        ("image.channels=8,16", "no images"),
-        ("bonus.action_coef=1,2", "no action bonus"),
+        ("algorithm.learning_rat=1,2", "did you mean algorithm.learning_rate"),
+        ("algorithm.epochs", "NAME=VALUES"),
+        ("algorithm.epochs=4", "needs several values"),
+        ("algorithm.epochs=4,4", "none of them twice"),
+        ("algorithm.epochs=1.5,2", "--epochs takes a whole number"),
+        ("algorithm.clip=a:b", "--clip takes a number"),
+        ("algorithm.clip=0.3:0.1", "not a range"),
+        ("algorithm.clip=log:0:0.1", "not a range"),
+        ("algorithm.clip=0.1:0.2:0.3", "not a range"),
+        ("algorithm.clip=0:inf", "with finite numbers"),
+        ("algorithm.clip=0:1", "--clip must be above 0"),
+        ("algorithm.minibatches=5,3", "3 minibatches do not divide 10 environments"),
+        ("network.channels=8,16", "no images"),
+        ("exploration.action_coef=1,2", "no action bonus"),
         ("env.name=open,deep-sea", "unknown setting"),
     ],
 )
@@ -81,28 +97,31 @@ def test_what_makes_no_sense_is_one_line(word: str, says: str) -> None:
 
 
 def test_a_setting_is_given_once() -> None:
-    with pytest.raises(UserError, match=r"ppo\.clip 2 times"):
-        parsed("ppo.clip=0.1,0.2", "clip=0.1:0.2")
+    with pytest.raises(UserError, match=r"algorithm\.clip 2 times"):
+        parsed("algorithm.clip=0.1,0.2", "clip=0.1:0.2")
 
 
 def test_a_value_is_possible_if_another_setting_makes_it_so() -> None:
-    space = parsed("ppo.minibatches=5,3", "envs=10,9")
-    assert space.apply(BASE, {"ppo.minibatches": 3, "envs": 9}).agent.envs == 9
+    space = parsed("algorithm.minibatches=5,3", "envs=10,9")
+    assert space.apply(BASE, {"algorithm.minibatches": 3, "envs": 9}).agent.envs == 9
     with pytest.raises(UserError, match="do not divide"):
-        space.apply(BASE, {"ppo.minibatches": 3, "envs": 10})
+        space.apply(BASE, {"algorithm.minibatches": 3, "envs": 10})
 
 
 def test_the_number_of_combinations_is_known() -> None:
-    assert parsed("ppo.epochs=2,4", "net.layers=1:3").size == 6
-    assert parsed("ppo.epochs=2,4", "ppo.clip=0.1:0.3").size == math.inf
-    space = parsed("ppo.epochs=2,4", "net.layers=1:2")
+    assert parsed("algorithm.epochs=2,4", "network.layers=1:3").size == 6
+    assert parsed("algorithm.epochs=2,4", "algorithm.clip=0.1:0.3").size == math.inf
+    space = parsed("algorithm.epochs=2,4", "network.layers=1:2")
     assert [tuple(one.values()) for one in space.combinations()] == [(2, 1), (2, 2), (4, 1), (4, 2)]
 
 
 def test_trials_use_numbers_with_few_digits_within_the_range() -> None:
-    space = parsed("ppo.clip=0.12341:0.2", "net.layers=1:9")
-    assert space.nearest({"ppo.clip": 0.15151515, "net.layers": 4}) == {"ppo.clip": 0.1515, "net.layers": 4}
-    assert space.nearest({"ppo.clip": 0.123411, "net.layers": 4})["ppo.clip"] == 0.12341
+    space = parsed("algorithm.clip=0.12341:0.2", "network.layers=1:9")
+    assert space.nearest({"algorithm.clip": 0.15151515, "network.layers": 4}) == {
+        "algorithm.clip": 0.1515,
+        "network.layers": 4,
+    }
+    assert space.nearest({"algorithm.clip": 0.123411, "network.layers": 4})["algorithm.clip"] == 0.12341
 
 
 def test_equal_combinations_have_the_same_key() -> None:
@@ -113,5 +132,5 @@ def test_equal_combinations_have_the_same_key() -> None:
 
 
 def test_a_space_survives_its_file() -> None:
-    space = parsed("ppo.epochs=2,4", "ppo.learning_rate=log:1e-4:1e-2", "net.layers=1:3")
+    space = parsed("algorithm.epochs=2,4", "algorithm.learning_rate=log:1e-4:1e-2", "network.layers=1:3")
     assert Space.from_data(space.to_data()) == space

@@ -9,7 +9,10 @@ import pytest
 from sweeps import BASE as MADE
 from sweeps import settings, write_run
 
-from action_balance.config.agent import AgentConfig, BonusConfig, NetConfig, PPOConfig
+from action_balance.algorithms.ppo.config import PPOConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.exploration import ExplorationConfig
+from action_balance.config.network import NetworkConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
 from action_balance.engines.metrics_rows import Progress
@@ -31,9 +34,9 @@ BASE = TrainConfig(
         method="rnd",
         steps=320,
         envs=4,
-        ppo=PPOConfig(rollout_steps=8, epochs=1, minibatches=2),
-        bonus=BonusConfig(warmup_rollouts=1),
-        net=NetConfig(hidden=8, bonus_hidden=8, bonus_outputs=4),
+        algorithm=PPOConfig(rollout_steps=8, epochs=1, minibatches=2),
+        exploration=ExplorationConfig(warmup_rollouts=1),
+        network=NetworkConfig(hidden=8, bonus_hidden=8, bonus_outputs=4),
     ),
 )
 
@@ -48,7 +51,7 @@ def job(folder: Path, number: int, metric: str = "episodes") -> TrialJob:
 def begun(folder: Path, trials: int) -> Journal:
     book = Journal(folder / "journal.jsonl", True)
     for _ in range(trials):
-        book.add(Space((Range("ppo.learning_rate", 1e-4, 1e-2),)), {"ppo.learning_rate": 0.001})
+        book.add(Space((Range("algorithm.learning_rate", 1e-4, 1e-2),)), {"algorithm.learning_rate": 0.001})
     return book
 
 

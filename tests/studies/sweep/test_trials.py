@@ -35,7 +35,7 @@ def test_the_table_has_every_trial_with_its_values_and_rank() -> None:
     ]
     text = to_csv(*table(trials, SPACE, "episode_return")).decode()
     assert text.splitlines() == [
-        "trial,ppo.learning_rate,ppo.epochs,episode_return,rank,status,updates,steps,seconds,reason",
+        "trial,algorithm.learning_rate,algorithm.epochs,episode_return,rank,status,updates,steps,seconds,reason",
         "0,0.001,2,0.5,1,finished,18,18000,36.0,",
         "1,0.002,2,0.25,2,stopped early,6,6000,12.0,",
         '2,0.003,2,,,invalid,0,0,0.0,"no, not so"',
@@ -58,8 +58,8 @@ def test_the_best_finished_trials_are_chosen_beside_no_change() -> None:
 
 
 def test_a_trial_without_any_change_is_not_trained_twice() -> None:
-    ppo = BASE.agent.ppo
-    same = trial(1, 0.9, values={RATE: ppo.learning_rate, EPOCHS: ppo.epochs})
+    start = BASE.agent.algorithm
+    same = trial(1, 0.9, values={RATE: start.learning_rate, EPOCHS: start.epochs})
     finals = choose_finals(settings(finalists=2), [trial(0, 0.5), same])
     assert [(one.name, one.trial) for one in finals] == [("baseline", 1), ("trial-0000", 0)]
     assert finals[0].search_score == 0.9

@@ -51,6 +51,6 @@ def test_no_change_can_be_best() -> None:
 
 
 def test_names_are_short_unless_two_settings_share_one() -> None:
-    space = Space((Choice("ppo.clip", (1, 2)), Choice("a.size", (1, 2)), Choice("b.size", (1, 2))))
-    assert short_names(space) == {"ppo.clip": "clip", "a.size": "a.size", "b.size": "b.size"}
-    assert values_text({"ppo.clip": 1, "b.size": 2}, space) == "clip 1, b.size 2"
+    space = Space((Choice("algorithm.clip", (1, 2)), Choice("a.size", (1, 2)), Choice("b.size", (1, 2))))
+    assert short_names(space) == {"algorithm.clip": "clip", "a.size": "a.size", "b.size": "b.size"}
+    assert values_text({"algorithm.clip": 1, "b.size": 2}, space) == "clip 1, b.size 2"

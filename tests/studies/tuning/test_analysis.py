@@ -51,11 +51,15 @@ def test_all_other_methods_have_the_trial_that_is_best_for_all_of_its_shared_set
     assert len(shared) == 4
     assert ours["chosen"]["rooms"]["common"] == shared
     assert ours["chosen"]["rooms"]["none"] == {
-        **{"ppo.learning_rate": 1e-3, "ppo.entropy_base": 0.01, "ppo.normalize_advantages": True}
+        **{"algorithm.learning_rate": 1e-3, "algorithm.entropy_base": 0.01, "algorithm.normalize_advantages": True}
     }
     hashed = ours["chosen"]["rooms"]["rnd+hash"]
     assert shared.items() < hashed.items()
-    assert hashed.keys() - shared.keys() == {"bonus.update_proportion", "bonus.action_coef", "bonus.normalize"}
+    assert hashed.keys() - shared.keys() == {
+        "exploration.update_proportion",
+        "exploration.action_coef",
+        "exploration.normalize",
+    }
     assert [*ours["chosen"]] == ["rooms"]
 
 

@@ -33,8 +33,8 @@ def test_the_report_has_all_trials_and_what_is_chosen(tmp_path: Path, browser: B
     rows = list(csv.DictReader((tmp_path / "trials.csv").read_text().splitlines()))
     assert len(rows) == 27
     assert [row["trial"] for row in rows if row["chosen"] == "True"] == ["2"] * 9
-    assert (rows[0]["solved"], rows[0]["time"], rows[0]["ppo.learning_rate"]) == ("0", "1.0", "")
-    assert rows[3]["ppo.learning_rate"] == "0.001"
+    assert (rows[0]["solved"], rows[0]["time"], rows[0]["algorithm.learning_rate"]) == ("0", "1.0", "")
+    assert rows[3]["algorithm.learning_rate"] == "0.001"
     chosen = " ".join(section(page, "chosen").split())
     assert "RND 100 % 50 % 25 % trial 2 2/2 2/2 2/2 learning_rate" in chosen.replace("\u00a0", " ")
     assert page.count("<svg") == 1

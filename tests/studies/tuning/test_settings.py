@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from action_balance.config.algorithm import DEFAULT
 from action_balance.errors import UserError
 from action_balance.studies.bonuses.settings import WORLDS as REPORTED
 from action_balance.studies.bonuses.settings import BonusesSettings
@@ -12,6 +13,7 @@ from action_balance.studies.tuning.settings import (
     LIMIT,
     METHODS,
     METHODS_OF,
+    Q_SHARED,
     SHARED,
     WORLDS,
     WORLDS_OF,
@@ -22,15 +24,15 @@ from action_balance.studies.tuning.settings import (
 
 
 def test_every_method_begins_with_its_anchors() -> None:
-    example = {"ppo.learning_rate": 1e-3, "ppo.entropy_coef": 0.01, "ppo.normalize_advantages": True}
-    adaptive: dict[str, Any] = {"bonus.action_coef": "auto"}
-    raw = {**adaptive, "bonus.normalize": "raw"}
-    part = {"bonus.update_proportion": 0.25}
+    example = {"algorithm.learning_rate": 1e-3, "algorithm.entropy_coef": 0.01, "algorithm.normalize_advantages": True}
+    adaptive: dict[str, Any] = {"exploration.action_coef": "auto"}
+    raw = {**adaptive, "exploration.normalize": "raw"}
+    part = {"exploration.update_proportion": 0.25}
     assert {name: trials(METHODS[name], 2) for name in ("hash", "rnd", "rnd+hash", "rnd+distillation", "rnd+ucb")} == {
         "hash": [{}, example],
         "rnd": [{}, example | part],
         "rnd+hash": [adaptive, example | adaptive | part],
-        "rnd+distillation": [{"bonus.action_coef": 1.0}, example | {"bonus.action_coef": 1.0} | part],
+        "rnd+distillation": [{"exploration.action_coef": 1.0}, example | {"exploration.action_coef": 1.0} | part],
         "rnd+ucb": [raw, example | raw | part],
     }
     assert trials(METHODS["rnd+epsilon-greedy"], 1) == [{}]
@@ -38,13 +40,15 @@ def test_every_method_begins_with_its_anchors() -> None:
 
 def test_methods_that_share_a_setting_try_the_same_values_of_it() -> None:
     tried = {name: trials(setup, 12) for name, setup in METHODS.items()}
-    for setting in (*(axis.name for axis in SHARED), "bonus.update_proportion", "bonus.normalize"):
-        values = [[one[setting] for one in found[2:]] for found in tried.values() if setting in found[2]]
-        assert len(values) > 1
-        assert all(found == values[0] for found in values)
-        assert len({*values[0]}) > 1
-    assert "bonus.update_proportion" not in tried["hash"][2]  # without networks
-    assert "bonus.normalize" not in tried["rnd+epsilon-greedy"][2]
+    for algorithm, shared in {DEFAULT: SHARED, "pqn": Q_SHARED}.items():
+        own = [found for name, found in tried.items() if METHODS[name].algorithm == algorithm]
+        for setting in (*(axis.name for axis in shared), "exploration.update_proportion", "exploration.normalize"):
+            values = [[one[setting] for one in found[2:]] for found in own if setting in found[2]]
+            assert len(values) > 1
+            assert all(found == values[0] for found in values)
+            assert len({*values[0]}) > 1
+    assert "exploration.update_proportion" not in tried["hash"][2]  # without networks
+    assert "exploration.normalize" not in tried["rnd+epsilon-greedy"][2]
 
 
 def test_every_choice_is_tried_and_numbers_are_within_their_range() -> None:
@@ -80,7 +84,7 @@ def test_all_methods_have_the_same_steps_in_a_world() -> None:
         }
         assert found == {(about.steps, about.envs, 8)}
     agent = plan["goal-30--rnd+hash--00"].agent
-    assert (agent.intrinsic, agent.action_bonus, agent.ppo.minibatches) == ("rnd", "hash", 1)
+    assert (agent.intrinsic, agent.action_bonus, agent.algorithm.minibatches) == ("rnd", "hash", 1)
 
 
 @pytest.mark.parametrize(

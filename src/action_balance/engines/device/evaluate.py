@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
 
-from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import empty_memory, make_actor
-from action_balance.agent.state import Actor, TrainedAgent, TrainState
+from action_balance.algorithms.base import Algorithm, make_algorithm
+from action_balance.algorithms.rollout import empty_memory, make_actor
+from action_balance.algorithms.state import Actor, TrainedAgent, TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.core.stacked import take
 from action_balance.engines.evaluate import (
@@ -71,7 +71,7 @@ class _Progress(eqx.Module):
 def evaluate_agent(
     environment: Environment,
     actor: Actor,
-    context: AgentContext,
+    algorithm: Algorithm,
     mode: Int[Array, ""],
     episodes: int,
     key: PRNGKeyArray,
@@ -81,18 +81,18 @@ def evaluate_agent(
     reset_keys, step_keys = jax.vmap(lambda number: episode_keys(key, number, steps))(jnp.arange(episodes))
 
     def index(observation: Array) -> Array:
-        return environment.index(observation) if context.spec.states else jnp.zeros((), jnp.int32)
+        return environment.index(observation) if algorithm.spec.states else jnp.zeros((), jnp.int32)
 
     def step(
         env_state: Any, observation: Array, memory: Array | None, running: Array, key: Array
     ) -> tuple[Any, Step, Array, Array | None, Trace]:
         action_key, step_key = jax.random.split(key)
-        number = index(context.newest_frame(observation))
-        decision, memory = decide(actor, observation, number, action_key, mode, context, memory=memory)
+        number = index(algorithm.newest_frame(observation))
+        decision, memory = decide(actor, observation, number, action_key, mode, algorithm, memory=memory)
         env_state, outcome = environment.step(env_state, decision.action, step_key)
         reward, ended = jnp.where(running, outcome.reward, 0.0), running & outcome.terminated
         over = outcome.terminated | outcome.truncated  # what the agent observes then means nothing
-        observation = context.following_obs(observation, outcome.observation, over)
+        observation = algorithm.following_obs(observation, outcome.observation, over)
         trace = Trace(decision, reward, ended, number, index(outcome.next_obs))
         return env_state, outcome, observation, memory, trace
 
@@ -115,7 +115,7 @@ def evaluate_agent(
         )
 
     env_state, frame = jax.vmap(environment.reset)(reset_keys)
-    observation, memory = jax.vmap(context.first_obs)(frame), empty_memory(actor.policy, episodes)
+    observation, memory = jax.vmap(algorithm.first_obs)(frame), empty_memory(actor.policy, episodes)
     running = jnp.ones(episodes, bool)
     _, outcome, *_, made = jax.eval_shape(jax.vmap(step), env_state, observation, memory, running, step_keys[:, 0])
     begin = _Progress(
@@ -127,7 +127,7 @@ def evaluate_agent(
         rewards=jnp.zeros((steps, episodes), made.reward.dtype),
         lengths=jnp.zeros(episodes, jnp.int32),
         terminated=jnp.zeros(episodes, bool),
-        visits=jnp.zeros(context.spec.states, jnp.int32),
+        visits=jnp.zeros(algorithm.spec.states, jnp.int32),
         info=jax.tree.map(lambda leaf: jnp.zeros(leaf.shape, leaf.dtype), outcome.info),
         trace=jax.tree.map(lambda leaf: jnp.zeros((steps, *leaf.shape[1:]), leaf.dtype), made),
     )
@@ -144,14 +144,14 @@ def evaluate(
     seed: int,
     report: OnEpisodes = lambda _: None,
 ) -> dict[ActionMode, Evaluation]:
-    context = AgentContext(config.agent, config.env.spec)
+    algorithm = make_algorithm(config.agent, config.env.spec)
 
     @jax.jit
     def play(place: Int[Array, ""], mode: Int[Array, ""], states: TrainState | TrainedAgent) -> Evaluation:
         number = config.seed + place
         environment = config.environment(jax.random.key(number))
-        actor = make_actor(take(states, place), context)
-        return evaluate_agent(environment, actor, context, mode, episodes, mode_key(seed, number, mode))
+        actor = make_actor(take(states, place), algorithm)
+        return evaluate_agent(environment, actor, algorithm, mode, episodes, mode_key(seed, number, mode))
 
     def one_agent(mode: ActionMode, place: int) -> Evaluation:
         found = play(jnp.asarray(place), jnp.asarray(ACTION_MODES.index(mode)), states)

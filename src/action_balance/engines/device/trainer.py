@@ -13,10 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Int, PRNGKeyArray
 
-from action_balance.agent import learner
-from action_balance.agent.context import AgentContext
-from action_balance.agent.metrics import Metrics
-from action_balance.agent.state import TrainState
+from action_balance.algorithms import learner
+from action_balance.algorithms.base import Metrics, make_algorithm
+from action_balance.algorithms.state import TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.engines.base import Trainer, never
 from action_balance.engines.device.devices import choose_devices, splits_environments
@@ -36,10 +35,10 @@ class _Programs(NamedTuple):
 
 def _init(config: TrainConfig) -> Callable[[PRNGKeyArray], TrainState]:
     """The function from the key of a seed to its first state."""
-    context = AgentContext(config.agent, config.env.spec)
+    algorithm = make_algorithm(config.agent, config.env.spec)
 
     def init(key: PRNGKeyArray) -> TrainState:
-        return learner.init_state(config.environment(key), context, jax.random.fold_in(key, 2))
+        return learner.init_state(config.environment(key), algorithm, jax.random.fold_in(key, 2))
 
     return init
 
@@ -53,10 +52,10 @@ def _layout(config: TrainConfig) -> Seeds | Environments:
 
 def _programs(config: TrainConfig) -> _Programs:
     """The programs of a run; they are the same for other seeds. Nothing is compiled yet."""
-    layout, context, init = _layout(config), AgentContext(config.agent, config.env.spec), _init(config)
+    layout, algorithm, init = _layout(config), make_algorithm(config.agent, config.env.spec), _init(config)
 
     def step(key: PRNGKeyArray, state: TrainState) -> tuple[TrainState, Metrics]:
-        return learner.train_step(config.environment(key), state, context)
+        return learner.train_step(config.environment(key), state, algorithm)
 
     return _Programs(layout, init, layout.compile(init, arguments=0), layout.compile(step, arguments=1))
 

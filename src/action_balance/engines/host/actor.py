@@ -12,12 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import PRNGKeyArray
 
-from action_balance.agent.episodes import Episodes, add_rewards, summarize
-from action_balance.agent.metrics import Metrics, episode_metrics
-from action_balance.agent.state import Actor, TrainState
+from action_balance.algorithms.base import Metrics
+from action_balance.algorithms.metrics import episode_metrics
+from action_balance.algorithms.state import Actor, TrainState
 from action_balance.engines.host.compiled_update import CompiledUpdate, Decider
 from action_balance.engines.host.rollout_buffer import EpisodeEnds, RolloutBuffer
 from action_balance.envs.host_base import HostEnvironment, first_masks
+from action_balance.exploration.episodes import Episodes, add_rewards, summarize
 
 #: Folded into the key of acting: far from the small numbers that keys are split by.
 ACTING = 0x616374
@@ -42,7 +43,7 @@ class HostActor:
     def __init__(self, compiled: CompiledUpdate, environment: HostEnvironment, state: TrainState) -> None:
         self.compiled, self.environment, self.state = compiled, environment, state
         config = compiled.config
-        self.steps, self.envs, self.size = config.ppo.rollout_steps, config.envs, compiled.group
+        self.steps, self.envs, self.size = config.algorithm.rollout_steps, config.envs, compiled.group
         self.groups = range(environment.groups)
         self._key = jax.random.fold_in(state.key, ACTING)
         self.rollouts = int(state.updates)  # complete ones; a rollout under way when a run stops is lost
@@ -90,7 +91,7 @@ class HostActor:
         frame, ends, mask = self.newest[group]
         frame = jnp.asarray(frame)  # it is needed twice
         key = jax.random.fold_in(self._key, self.rollouts + 1)
-        complete, following = self.compiled.conclude(self.buffers[group], frame, ends, key)
+        complete, following = self.compiled.conclude(self.buffers[group], frame, ends, mask, key)
         self.rollout.buffers[group] = complete
         self.buffers[group], self.newest[group] = following, (frame, ends, mask)
 
@@ -107,7 +108,9 @@ class HostActor:
             for buffer in rollout.buffers:
                 for first in range(0, self.size, compiled.evaluated_envs):
                     evaluations.append(
-                        compiled.evaluate_actions(policy, buffer, actor.obs_stats, actor.coef, np.int32(first))
+                        compiled.evaluate_actions(
+                            policy, buffer, actor.obs_stats, actor.coef, actor.epsilon, np.int32(first)
+                        )
                     )
                     yield
         prepared = compiled.prepare(

@@ -17,13 +17,11 @@ import optax
 from jax.sharding import Sharding
 from jaxtyping import Array, Bool, Float, Int, Real
 
-from action_balance.agent import learner, update
-from action_balance.agent.context import AgentContext
-from action_balance.agent.metrics import Metrics
-from action_balance.agent.minibatches import UpdateBatch
-from action_balance.agent.rollout import make_actor
-from action_balance.agent.state import Actor, Params, TrainState, Trajectory
-from action_balance.agent.update import LARGEST, Losses, UpdateInfo
+from action_balance.algorithms import learner, update
+from action_balance.algorithms.base import Metrics, make_algorithm
+from action_balance.algorithms.minibatches import UpdateBatch
+from action_balance.algorithms.rollout import make_actor
+from action_balance.algorithms.state import Actor, Losses, Params, TrainState, Trajectory, UpdateInfo
 from action_balance.config.agent import AgentConfig
 from action_balance.core.compiling import LEAN, QUICK
 from action_balance.engines.host import rollout_buffer
@@ -71,11 +69,14 @@ class GradAccumulator(eqx.Module):
     number: Int[Array, ""]  # of the current minibatch
     part: Int[Array, ""]  # the next one
     names: tuple[str, ...] = eqx.field(static=True)  # of the L losses
+    largest: tuple[str, ...] = eqx.field(static=True)  # those of which the largest counts
 
     @classmethod
-    def empty(cls, params: PackedTree, names: Sequence[str], minibatches: int) -> "GradAccumulator":
+    def empty(
+        cls, params: PackedTree, names: Sequence[str], minibatches: int, largest: tuple[str, ...] = ()
+    ) -> "GradAccumulator":
         zero, terms = jnp.zeros((), jnp.int32), jnp.zeros((len(names), minibatches))
-        return cls(jax.tree.map(jnp.zeros_like, params), terms, zero, zero, tuple(names))
+        return cls(jax.tree.map(jnp.zeros_like, params), terms, zero, zero, tuple(names), largest)
 
     @property
     def losses(self) -> Losses:
@@ -83,8 +84,7 @@ class GradAccumulator(eqx.Module):
 
     def with_part(self, gradients: PackedTree, losses: Losses) -> "GradAccumulator":
         before, new = self.terms[:, self.number], jnp.stack([losses[name] for name in self.names])
-        largest = np.array([name == LARGEST for name in self.names])
-        now = jnp.where(largest, jnp.maximum(before, new), before + new)
+        now = jnp.where(np.array([name in self.largest for name in self.names]), jnp.maximum(before, new), before + new)
         return replace(
             self,
             gradients=jax.tree.map(jnp.add, self.gradients, gradients),
@@ -132,46 +132,46 @@ class CompiledUpdate:
     """The functions that run on the device, compiled once for all seeds and groups."""
 
     def __init__(self, config: AgentConfig, spec: EnvSpec, sharding: Sharding | None = None) -> None:
-        self.config, self.context = config, AgentContext(config, spec)
+        self.config, self.algorithm = config, make_algorithm(config, spec)
         self.group = config.envs // config.groups  # M
         shuffled = config.minibatch_of == "samples"
-        samples = config.steps_per_update // config.ppo.minibatches
-        each = samples if shuffled else config.envs // config.ppo.minibatches
+        samples = config.steps_per_update // config.algorithm.minibatches
+        each = samples if shuffled else config.envs // config.algorithm.minibatches
         wanted = -(-samples // PIECE)
         #: Parts of a minibatch, each of whole environments, unless samples are shuffled.
         self.parts = min(parts for parts in range(1, each + 1) if each % parts == 0 and parts >= min(wanted, each))
-        self.minibatches = config.ppo.epochs * config.ppo.minibatches
+        self.minibatches = config.algorithm.epochs * config.algorithm.minibatches
         most = max(1, PIECE // samples) if shuffled else 1
         #: Minibatches of one call, where they are smaller than a piece.
         self.at_once = max(n for n in range(1, most + 1) if self.minibatches % n == 0)
         #: Calls of an update.
         self.pieces = 2 if config.uniform else 2 + self.minibatches // self.at_once * self.parts
-        most = max(1, 2 * PIECE // config.ppo.rollout_steps)
+        most = max(1, 2 * PIECE // config.algorithm.rollout_steps)
         #: Environments of a group whose actions are evaluated at a time, and how often that happens.
         self.evaluated_envs = max(envs for envs in range(1, self.group + 1) if self.group % envs == 0 and envs <= most)
         self.action_evaluations = 0 if config.uniform else config.envs // self.evaluated_envs
         self.sharding = sharding or default_sharding()
         self.adam = update.optimizer(config)
-        context = self.context
+        algorithm = self.algorithm
         # Programs that run once, or once per rollout. Those of the paper and the studies keep their rounding.
         device: Any = next(iter(self.sharding.device_set))
         once, rarely = (QUICK, LEAN) if shuffled and device.platform == "cpu" else (None, None)
-        self.init = jax.jit(partial(learner.init_agent, context), compiler_options=once)
-        self.new_episodes = jax.jit(partial(learner.new_episodes, context))
+        self.init = jax.jit(partial(learner.init_agent, algorithm), compiler_options=once)
+        self.new_episodes = jax.jit(partial(learner.new_episodes, algorithm))
         self.update_stats = jax.jit(lambda stats, frames: stats.update(frames), donate_argnums=0)
         self.empty = jax.jit(
-            lambda first, key: RolloutBuffer.empty(context, self.group, first, key), compiler_options=once
+            lambda first, key: RolloutBuffer.empty(algorithm, self.group, first, key), compiler_options=once
         )
         self._pack = jax.jit(self._pack_actor)
         self._decide = jax.jit(
             self._unpack_and_decide, donate_argnums=1, out_shardings=(None, host_memory(self.sharding))
         )
         self.conclude = jax.jit(
-            partial(rollout_buffer.conclude, context=context), donate_argnums=0, compiler_options=rarely
+            partial(rollout_buffer.conclude, algorithm=algorithm), donate_argnums=0, compiler_options=rarely
         )
-        self.actor = jax.jit(lambda state: make_actor(state, context))
+        self.actor = jax.jit(lambda state: make_actor(state, algorithm))
         self.evaluate_actions = jax.jit(
-            partial(rollout_buffer.evaluate_actions, count=self.evaluated_envs, context=context)
+            partial(rollout_buffer.evaluate_actions, count=self.evaluated_envs, algorithm=algorithm)
         )
         self.prepare = jax.jit(self._prepare, compiler_options=rarely)
         self.accumulate = jax.jit(self._accumulate, donate_argnums=3)
@@ -180,9 +180,9 @@ class CompiledUpdate:
 
     @cached_property
     def _packers(self) -> _Packers:
-        stats = empty_stats(self.context.spec)
+        stats = empty_stats(self.algorithm.spec)
         state = jax.eval_shape(self.init, stats, jax.random.key(0))
-        actor = jax.eval_shape(lambda state: make_actor(state, self.context), state)
+        actor = jax.eval_shape(lambda state: make_actor(state, self.algorithm), state)
         return _Packers(TreePacker(actor, LARGE), TreePacker(state.params), TreePacker(state.bonus_states, LARGE))
 
     def decider(self, actor: Actor) -> Decider:
@@ -200,7 +200,7 @@ class CompiledUpdate:
         ends: EpisodeEnds | None,
         mask: Bool[Array, "M A"] | None,
     ) -> tuple[RolloutBuffer, Int[Array, "M *c"]]:
-        return rollout_buffer.decide(self._packers.actor.unpack(actor), buffer, frame, ends, mask, self.context)
+        return rollout_buffer.decide(self._packers.actor.unpack(actor), buffer, frame, ends, mask, self.algorithm)
 
     def _prepare(
         self,
@@ -212,8 +212,8 @@ class CompiledUpdate:
         truncated: Bool[Array, "T N"],
         evaluations: Sequence[ActionEvaluation] | None = None,
     ) -> PreparedUpdate:
-        context = self.context
-        made, last_values = rollout_buffer.trajectory(buffers, actor, reward, terminated, truncated, context)
+        algorithm = self.algorithm
+        made, last_values = rollout_buffer.trajectory(buffers, actor, reward, terminated, truncated, algorithm)
         drift = None
         if evaluations:
             log_prob, values = (jnp.concatenate(parts, axis=1) for parts in zip(*evaluations, strict=True))
@@ -223,13 +223,13 @@ class CompiledUpdate:
         rest = replace(made, observation=jnp.zeros(0), next_obs=jnp.zeros(0))
         if self.config.uniform:
             return PreparedUpdate(state, rest)
-        acting_stats = actor.obs_stats if context.spec.normalize_obs else None
-        state, batch, info = update.prepare(state, made, last_values, actor.coef, context, acting_stats, drift)
+        acting_stats = actor.obs_stats if algorithm.spec.normalize_obs else None
+        state, batch, info = update.prepare(state, made, last_values, actor.coef, algorithm, acting_stats, drift)
         packed = self.packed_learner(state)
-        names = update.loss_names(state.params)
+        names = update.loss_names(state.params, algorithm)
         # In few arrays from here on, until `finish`.
         state = eqx.tree_at(lambda state: (state.params, state.optimizer), state, (None, None))
-        accumulator = GradAccumulator.empty(packed.params, names, self.minibatches)
+        accumulator = GradAccumulator.empty(packed.params, names, self.minibatches, algorithm.largest)
         return PreparedUpdate(state, rest, batch, info, accumulator, packed)
 
     def packed_learner(self, state: TrainState) -> PackedLearner:
@@ -245,7 +245,7 @@ class CompiledUpdate:
         self, params: PackedTree, bonus_states: PackedTree, batch: UpdateBatch, number: Array, part: Array
     ) -> tuple[Params, Losses]:
         unpacked = self._packers.params.unpack(params), self._packers.bonus_states.unpack(bonus_states)
-        return update.gradients(*unpacked, batch, number, self.context, part, self.parts)
+        return update.gradients(*unpacked, batch, number, self.algorithm, part, self.parts)
 
     def _accumulate(
         self, params: PackedTree, bonus_states: PackedTree, batch: UpdateBatch, accumulator: GradAccumulator
@@ -275,7 +275,7 @@ class CompiledUpdate:
         params, accumulator, optimizer = made
         accumulator = self._accumulate(params, bonus_states, batch, accumulator)
         found = accumulator.gradients
-        if self.config.ppo.max_grad_norm is not None:
+        if self.config.algorithm.max_grad_norm is not None:
             packer = self._packers.params
             found = packer.pack(update.clip_gradients(packer.unpack(found), self.config))
         changes, optimizer = self.adam.update(found, optimizer)
@@ -288,4 +288,4 @@ class CompiledUpdate:
             info = replace(info, losses=accumulator.losses)
             optimizer = map_inside(unpack, PackedTree, packed.optimizer)
             state = replace(state, params=unpack(packed.params), optimizer=optimizer)
-        return learner.conclude(state, trajectory, info, None, coef, self.context)
+        return learner.conclude(state, trajectory, info, None, coef, self.algorithm)

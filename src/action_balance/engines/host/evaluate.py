@@ -13,9 +13,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 
-from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import act, make_actor
-from action_balance.agent.state import Actor, TrainedAgent, TrainState
+from action_balance.algorithms.base import Algorithm, make_algorithm
+from action_balance.algorithms.rollout import make_actor
+from action_balance.algorithms.state import Actor, TrainedAgent, TrainState
 from action_balance.config.env import HostEnvConfig
 from action_balance.config.train import TrainConfig
 from action_balance.core.stacked import take
@@ -47,7 +47,7 @@ MAX_STEPS = 100_000
 Bonuses = Literal["none", "first", "all"]
 
 
-@partial(jax.jit, static_argnames=("context", "bonuses"))
+@partial(jax.jit, static_argnames=("algorithm", "bonuses"))
 def decide_all(
     actor: Actor,
     stacks: Real[Array, "N K *f"],
@@ -58,22 +58,21 @@ def decide_all(
     mode: Int[AnyArray, ""],
     mask: Bool[AnyArray, "N A"] | None = None,
     *,
-    context: AgentContext,
+    algorithm: Algorithm,
     bonuses: Bonuses,
 ) -> tuple[Real[Array, "N K *f"], Int[Array, "N *c"], Decision]:
     stacks = jax.vmap(push)(stacks, frames, began)
 
     def one(stack: Array, number: Array, mask: Array | None) -> Decision:
         own = jax.random.fold_in(jax.random.fold_in(key, number), time)
-        return decide(actor, stack, 0, own, mode, context, with_bonus=bonuses == "all", mask=mask)[0]
+        return decide(actor, stack, 0, own, mode, algorithm, with_bonus=bonuses == "all", mask=mask)[0]
 
     made = jax.vmap(one)(stacks, jnp.arange(len(stacks)), mask)
     first: Decision = jax.tree.map(lambda leaf: leaf[0], made)
     if bonuses == "first":
         own = None if mask is None else mask[0]
-        bonus = act(actor, stacks[0], 0, context, own).scores
-        behaviour = context.behaviour_logits(first.logits, bonus, actor.coef, own)
-        first = replace(first, behaviour=behaviour, action_bonus=bonus)
+        traced = decide(actor, stacks[0], 0, key, mode, algorithm, mask=own)[0]
+        first = replace(first, behaviour=traced.behaviour, action_bonus=traced.action_bonus)
     return stacks, made.action, first
 
 
@@ -82,7 +81,7 @@ class EpisodeRunner:
     """Plays episodes in environments on the host."""
 
     env: HostEnvConfig
-    context: AgentContext
+    algorithm: Algorithm
     environment: HostEnvironment
     report: OnEpisodes
     stop: threading.Event
@@ -98,10 +97,10 @@ class EpisodeRunner:
         traced: bool = False,
     ) -> tuple[Evaluation, int]:
         """Play one episode in each of the first environments; what follows it there is ignored."""
-        environment, spec, envs = self.environment, self.context.spec, self.environment.envs_per_group
+        environment, spec, envs = self.environment, self.algorithm.spec, self.environment.envs_per_group
         needed: Bonuses = "all" if mode == "behaviour" else "first" if traced else "none"
-        bonuses = needed if self.context.config.beta_differs else "none"
-        choose = partial(decide_all, context=self.context, bonuses=bonuses)
+        bonuses = needed if self.algorithm.config.beta_differs else "none"
+        choose = partial(decide_all, algorithm=self.algorithm, bonuses=bonuses)
         receive = partial(environment.receive, 0)
         stacks, began = jnp.zeros((envs, *spec.shape), spec.dtype), np.ones(envs, bool)
         returns, lengths, ends = np.zeros(envs), np.zeros(envs, int), np.zeros(envs, int)
@@ -175,11 +174,11 @@ def evaluate(
     """
     env = cast(HostEnvConfig, config.env)
     envs = episodes if env.episodes_at_once else min(episodes, config.agent.envs)
-    context = AgentContext(config.agent, env.spec)
+    algorithm = make_algorithm(config.agent, env.spec)
 
     @jax.jit
     def actor_of(states: TrainState | TrainedAgent, place: Int[Array, ""]) -> Actor:
-        return make_actor(take(states, place), context)
+        return make_actor(take(states, place), algorithm)
 
     def of_agent(runner: EpisodeRunner, mode: ActionMode, place: int) -> Evaluation:
         actor = actor_of(states, jnp.asarray(place))
@@ -202,7 +201,7 @@ def evaluate(
 
     with graceful_stop() as stop:  # neither while environments start nor during a step
         environment = env.make(envs, 1, (0,), config.agent.host.threads, on_message)
-        runner = EpisodeRunner(env, context, environment, report, stop, record)
+        runner = EpisodeRunner(env, algorithm, environment, report, stop, record)
         try:
             found = evaluate_agents(config, partial(of_agent, runner))
             if stop.is_set():

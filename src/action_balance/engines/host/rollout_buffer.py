@@ -15,10 +15,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 
-from action_balance.agent.context import AgentContext
-from action_balance.agent.networks import Policy
-from action_balance.agent.rollout import act
-from action_balance.agent.state import Actor, Trajectory
+from action_balance.algorithms.base import Algorithm
+from action_balance.algorithms.networks import Policy
+from action_balance.algorithms.rollout import act
+from action_balance.algorithms.state import Actor, Trajectory
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.frame_stack import Frames
 from action_balance.envs.mixed import state_number
@@ -39,20 +39,21 @@ class RolloutBuffer(eqx.Module):
 
     frames: Frames  # K - 1 from before, those of T steps, and the one after; all (M, ...)
     final_obs: Real[Array, "..."]  # (T, M, ...), frames that ended an episode; arbitrary where none did
-    notes: Float[Array, "T M _"]  # action, log beta(a|s), both values, logits of pi, action bonus, mask if there is one
+    notes: Float[Array, "T M _"]  # action, log beta(a|s), both values, preferences, action bonus, mask if there is one
     time: Int[Array, ""]  # the next step
     first: Int[Array, ""]  # number of the first environment
     noise: Float[Array, "T M A"]  # Gumbel noise of the whole rollout: drawing it takes longer than a small decision
     action_shape: tuple[int, ...] = eqx.field(static=True)  # () for one action component, (C,) for several
     masked: bool = eqx.field(static=True, default=False)  # whether the environment gives action masks
+    last_mask: Bool[Array, "M A"] | None = None  # of the frame after the last step, of a complete buffer
 
     @classmethod
     def empty(
-        cls, context: AgentContext, envs: int, first: Int[Array, ""] | np.int32, key: PRNGKeyArray
+        cls, algorithm: Algorithm, envs: int, first: Int[Array, ""] | np.int32, key: PRNGKeyArray
     ) -> "RolloutBuffer":
         """An empty buffer. Frames before the first are never seen: they belong to other episodes."""
-        spec, distribution = context.spec, context.distribution
-        depth, shape, steps = spec.shape[0], spec.frame_shape, context.config.ppo.rollout_steps
+        spec, distribution = algorithm.spec, algorithm.distribution
+        depth, shape, steps = spec.shape[0], spec.frame_shape, algorithm.config.algorithm.rollout_steps
         times, choices = depth + steps, distribution.choices
         noted = len(spec.nvec) + 3 + (3 if spec.masked else 2) * choices
         return cls(
@@ -95,7 +96,7 @@ class RolloutBuffer(eqx.Module):
         return self._rest[..., 1:3]
 
     @property
-    def logits(self) -> Float[Array, "T M A"]:
+    def preferences(self) -> Float[Array, "T M A"]:
         return self._choices(0)
 
     @property
@@ -152,18 +153,21 @@ def decide(
     frame: Real[Array, "M ..."],
     ends: EpisodeEnds | None,
     mask: Bool[Array, "M A"] | None,
-    context: AgentContext,
+    algorithm: Algorithm,
 ) -> tuple[RolloutBuffer, Int[Array, "M *c"]]:
     buffer = buffer.see(frame, ends)
-    distribution = context.distribution
-    logits, values, bonus, _ = jax.vmap(lambda obs, m: act(actor, obs, 0, context, m))(buffer.stacks(), mask)
-    behaviour = jax.vmap(lambda x, y, m: context.behaviour_logits(x, y, actor.coef, m))(logits, bonus, mask)
+    distribution = algorithm.distribution
+    found, values, bonus, _ = jax.vmap(lambda obs, m: act(actor, obs, 0, algorithm, m))(buffer.stacks(), mask)
+    epsilon = algorithm.epsilons(actor.epsilon, buffer.first + jnp.arange(len(frame)))
+    behaviour = jax.vmap(lambda x, y, m, e: algorithm.behaviour_logits(x, y, actor.coef, m, e))(
+        found, bonus, mask, epsilon
+    )
     noise = jax.lax.dynamic_index_in_dim(buffer.noise, buffer.time, keepdims=False)
     action = jax.vmap(distribution.sample)(behaviour, noise)
     log_prob = jax.vmap(distribution.log_prob)(behaviour, action)
     chosen = action.reshape(len(action), -1).astype(jnp.float32)
     masks = [] if mask is None else [mask.astype(jnp.float32)]
-    notes = jnp.concatenate([chosen, log_prob[:, None], values, logits, bonus, *masks], axis=-1)
+    notes = jnp.concatenate([chosen, log_prob[:, None], values, found, bonus, *masks], axis=-1)
     return replace(buffer, notes=_put(buffer.notes, notes, buffer.time), time=buffer.time + 1), action
 
 
@@ -171,13 +175,14 @@ def conclude(
     buffer: RolloutBuffer,
     frame: Real[Array, "M ..."],
     ends: EpisodeEnds | None,
+    mask: Bool[Array, "M A"] | None,
     key: PRNGKeyArray,
-    context: AgentContext,
+    algorithm: Algorithm,
 ) -> tuple[RolloutBuffer, RolloutBuffer]:
-    """Complete a buffer with the frame after its last step."""
-    whole = buffer.see(frame, ends)
+    """Complete a buffer with the frame after its last step, and its action mask."""
+    whole = replace(buffer.see(frame, ends), last_mask=mask)
     frames, depth = whole.frames, whole.frames.depth
-    following = RolloutBuffer.empty(context, len(frame), whole.first, key)
+    following = RolloutBuffer.empty(algorithm, len(frame), whole.first, key)
     kept = Frames(
         following.frames.frame.at[: depth - 1].set(frames.frame[-depth:-1]),
         following.frames.began.at[: depth - 1].set(frames.began[-depth:-1]),
@@ -198,9 +203,10 @@ def evaluate_actions(
     buffer: RolloutBuffer,
     obs_stats: RunningMeanStd,
     coef: Float[Array, ""],
+    epsilon: Float[Array, ""] | None,
     first: Int[Array, ""],
     count: int,
-    context: AgentContext,
+    algorithm: Algorithm,
 ) -> ActionEvaluation:
     def mine(array: Array) -> Array:
         return jax.lax.dynamic_slice_in_dim(array, first, count, axis=1)
@@ -208,12 +214,21 @@ def evaluate_actions(
     frames = buffer.frames
     stacks = Frames(mine(frames.frame), mine(frames.began), frames.depth).stacks()
 
-    def log_prob(logits: Array, bonus: Array, action: Array, mask: Array | None) -> Array:
-        return context.distribution.log_prob(context.behaviour_logits(logits, bonus, coef, mask), action)
+    epsilons = algorithm.epsilons(epsilon, buffer.first + first + jnp.arange(count))
 
-    logits, values = jax.vmap(jax.vmap(lambda obs: policy(context.policy_obs(obs, obs_stats))))(stacks)
+    def log_prob(found: Array, bonus: Array, action: Array, mask: Array | None, epsilon: Array | None) -> Array:
+        behaviour = algorithm.behaviour_logits(found, bonus, coef, mask, epsilon)
+        return algorithm.distribution.log_prob(behaviour, action)
+
+    outputs = jax.vmap(jax.vmap(lambda obs: policy(algorithm.policy_obs(obs, obs_stats))))(stacks)
     bonus, action, mask = (jax.tree.map(mine, one) for one in (buffer.action_bonus, buffer.action, buffer.mask))
-    log_probs = jax.vmap(jax.vmap(log_prob))(logits[:-1], bonus, action, mask)
+    masks = None
+    if mask is not None and buffer.last_mask is not None:
+        masks = jnp.concatenate([mask, mine(buffer.last_mask[None])])
+    found, values = jax.vmap(jax.vmap(algorithm.evaluate))(*outputs, masks)
+    log_probs = jax.vmap(jax.vmap(log_prob, in_axes=(0, 0, 0, 0, 0)), in_axes=(0, 0, 0, 0, None))(
+        found[:-1], bonus, action, mask, epsilons
+    )
     return ActionEvaluation(log_probs, values)
 
 
@@ -223,20 +238,26 @@ def trajectory(
     reward: Float[Array, "T N"],
     terminated: Bool[Array, "T N"],
     truncated: Bool[Array, "T N"],
-    context: AgentContext,
+    algorithm: Algorithm,
 ) -> tuple[Trajectory, Float[Array, "N 2"]]:
     def joined(*parts: Array) -> Array:
         return jnp.concatenate(parts, axis=1)
 
-    masks = ["mask"] if context.spec.masked else []
-    names = ("next_obs", "action", "log_prob", "logits", "action_bonus", "values", *masks)
+    masks = ["mask"] if algorithm.spec.masked else []
+    names = ("next_obs", "action", "log_prob", "preferences", "action_bonus", "values", *masks)
     made: dict[str, Any] = {name: joined(*(getattr(one, name) for one in buffers)) for name in names}
     frame = joined(*(one.frames.frame for one in buffers))
     began = joined(*(one.frames.began for one in buffers))
     depth = buffers[0].frames.depth
     after = Frames(frame[-depth:], began[-depth:], depth).stacks()[0]
-    last_values = jax.vmap(lambda obs: actor.policy(context.policy_obs(obs, actor.obs_stats))[1])(after)
-    index, next_index = (state_number(context.spec, one) for one in (frame[depth - 1 : -1], made["next_obs"]))
+    last_masks = [one.last_mask for one in buffers if one.last_mask is not None]
+    last_mask = jnp.concatenate(last_masks) if last_masks else None
+
+    def value(obs: Array, mask: Array | None) -> Array:
+        return algorithm.evaluate(*actor.policy(algorithm.policy_obs(obs, actor.obs_stats)), mask)[1]
+
+    epsilon = algorithm.epsilons(actor.epsilon, jnp.arange(frame.shape[1]))
+    index, next_index = (state_number(algorithm.spec, one) for one in (frame[depth - 1 : -1], made["next_obs"]))
     return (
         Trajectory(
             observation=Frames(frame[:-1], began[:-1], depth),
@@ -245,7 +266,8 @@ def trajectory(
             truncated=truncated,
             index=index,
             next_index=next_index,
+            epsilon=None if epsilon is None else jnp.broadcast_to(epsilon, reward.shape),
             **made,
         ),
-        last_values,
+        jax.vmap(value)(after, last_mask),
     )

@@ -20,10 +20,9 @@ from typing import Any
 import jax
 import numpy as np
 
-from action_balance.agent.learner import init_agent
-from action_balance.agent.metrics import Metrics
-from action_balance.agent.state import TrainState
-from action_balance.agent.warmup import loop, warm_up, warmup_steps
+from action_balance.algorithms.base import Metrics
+from action_balance.algorithms.learner import init_agent
+from action_balance.algorithms.state import TrainState
 from action_balance.config.agent import AgentConfig, HostConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.core.stacked import stack, take
@@ -44,6 +43,7 @@ from action_balance.envs.host_base import (
 from action_balance.envs.masks import sample_allowed
 from action_balance.envs.mixed import empty_stats
 from action_balance.envs.spec import EnvSpec
+from action_balance.exploration.warmup import loop, warm_up, warmup_steps
 
 #: Share of a rollout over which the pieces of an update are spread; the rest is for those that are late.
 SPREAD = 0.9
@@ -96,7 +96,7 @@ class HostTrainer(Trainer):
 
     def state_shapes(self) -> TrainState:
         # Not the compiled program: one with options of the compiler is not part of another.
-        init = partial(init_agent, self.compiled.context, empty_stats(self.spec))
+        init = partial(init_agent, self.compiled.algorithm, empty_stats(self.spec))
         return jax.eval_shape(jax.vmap(init), jax.random.split(jax.random.key(0), len(self._seeds)))
 
     def init_state(self, stopped: Callable[[], bool] = never) -> TrainState:
@@ -122,7 +122,7 @@ class HostTrainer(Trainer):
         if not steps:
             return stats
         generator = np.random.default_rng([seed, 1])
-        shape = (environment.groups, environment.envs_per_group, *self.compiled.context.distribution.action_shape)
+        shape = (environment.groups, environment.envs_per_group, *self.compiled.algorithm.distribution.action_shape)
         nvec = self.spec.nvec
         environment.reset()
 
@@ -176,7 +176,7 @@ class HostTrainer(Trainer):
         """Make the other steps of a rollout, interleaved with a learner."""
         turns = [(actor, group) for group in self.actors[0].groups for actor in self.actors]
         each = self.compiled.pieces + (self.compiled.action_evaluations if self.config.host.lag else 0)
-        pieces, calls = each * len(self.actors), self.config.ppo.rollout_steps * len(turns)
+        pieces, calls = each * len(self.actors), self.config.algorithm.rollout_steps * len(turns)
         requested = 0
         steps = self._step_here(turns) if self._in_thread else self._step_in_threads(turns, learner is not None)
         for call, _ in enumerate(steps, 1):
@@ -187,7 +187,7 @@ class HostTrainer(Trainer):
         return [actor.end_rollout() for actor in self.actors]
 
     def _step_here(self, turns: list[tuple[HostActor, int]]) -> Iterator[None]:
-        for number in range(1, self.config.ppo.rollout_steps):
+        for number in range(1, self.config.algorithm.rollout_steps):
             for actor, group in turns:
                 actor.step(group, number)
                 yield
@@ -202,7 +202,7 @@ class HostTrainer(Trainer):
             thread = threading.Thread(target=self._step, args=(*turn, ticks, every), name=f"group-{place}", daemon=True)
             thread.start()
             self._threads.append(thread)
-        for _ in range((self.config.ppo.rollout_steps if every else 1) * len(turns)):
+        for _ in range((self.config.algorithm.rollout_steps if every else 1) * len(turns)):
             self._wait(ticks)
             yield
         for thread in self._threads:
@@ -212,7 +212,7 @@ class HostTrainer(Trainer):
     def _step(self, actor: HostActor, group: int, ticks: "SimpleQueue[BaseException | None]", every: bool) -> None:
         """The rest of a group's rollout, in its thread."""
         try:
-            for number in range(1, self.config.ppo.rollout_steps):
+            for number in range(1, self.config.algorithm.rollout_steps):
                 if self._ending.is_set():
                     return
                 actor.step(group, number)

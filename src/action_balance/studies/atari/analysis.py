@@ -99,8 +99,8 @@ def mean_curve(runs: Sequence[AtariRecord]) -> Curve:
 def as_in_paper(agent: AgentConfig) -> bool:
     """Whether an agent is trained as the paper's, so that returns are comparable; precision and lag may differ."""
     return replace(
-        agent, method=PRESET.method, bonus=replace(agent.bonus, normalize=None), host=PRESET.host
-    ) == replace(PRESET, image=replace(PRESET.image, precision=agent.image.precision))
+        agent, method=PRESET.method, exploration=replace(agent.exploration, normalize=None), host=PRESET.host
+    ) == replace(PRESET, network=replace(PRESET.network, precision=agent.network.precision))
 
 
 def conditions(records: Iterable[AtariRecord]) -> list[Condition]:

@@ -165,7 +165,7 @@ def deviations(records: Sequence[AtariRecord], finished: Sequence[int]) -> Data:
         ],
         "finished": [min(finished), max(finished)],
         "paper_runs": TABLE_2_RUNS,
-        "precision": agent.image.precision,
+        "precision": agent.network.precision,
         "runs": len(records),
         "lagging": sum(record.config.agent.host.lag == 1 for record in records),
     }

@@ -130,7 +130,7 @@ def common_settings(records: Iterable[AtariRecord]) -> Data:
     first: tuple[Path, Data] | None = None
     for record in records:
         settings: Data = json.loads(json.dumps(asdict(record.config.agent)))
-        settings.pop("method"), settings.pop("host"), settings.pop("preset"), settings["bonus"].pop("normalize")
+        settings.pop("method"), settings.pop("host"), settings.pop("preset"), settings["exploration"].pop("normalize")
         if first is None:
             first = record.path, settings
         elif first[1] != settings:

@@ -2,7 +2,8 @@
 
 from dataclasses import dataclass, replace
 
-from action_balance.config.agent import AgentConfig, Precision
+from action_balance.config.agent import AgentConfig
+from action_balance.config.network import Precision
 from action_balance.config.presets import PRESETS
 from action_balance.config.train import TrainConfig
 from action_balance.core.options import Normalization
@@ -33,16 +34,16 @@ class AtariTraining:
     envs: int = PRESET.envs  # games played in parallel
     warmup_rollouts: int = PRESET.warmup_rollouts
     """Rollouts of a random agent that initialise the observation statistics; use fewer for a quick look."""
-    channels: int = PRESET.image.channels  # channels of the first convolution; fewer are faster without a GPU
-    precision: Precision = PRESET.image.precision
+    channels: int = PRESET.network.channels  # channels of the first convolution; fewer are faster without a GPU
+    precision: Precision = PRESET.network.precision
     """Precision of the convolutions: float32, or bfloat16, which is faster on a GPU."""
     lag: int | None = PRESET.host.lag
     """0: emulators wait for each update. 1: they keep running with the previous policy during the update (default: 1 on
     a GPU, 0 on a CPU)."""
 
     def __post_init__(self) -> None:
-        if self.envs % PRESET.ppo.minibatches:
-            raise UserError(f"--envs must be a multiple of {PRESET.ppo.minibatches}, not {self.envs}")
+        if self.envs % PRESET.algorithm.minibatches:
+            raise UserError(f"--envs must be a multiple of {PRESET.algorithm.minibatches}, not {self.envs}")
         self.agent(PRESET.method)  # checks the other numbers
 
     def agent(self, method: str, normalize: Normalization = PRESET.normalize) -> AgentConfig:
@@ -52,8 +53,8 @@ class AtariTraining:
             method=method,
             steps=self.steps,
             envs=self.envs,
-            bonus=replace(PRESET.bonus, warmup_rollouts=self.warmup_rollouts, normalize=chosen),
-            image=replace(PRESET.image, channels=self.channels, precision=self.precision),
+            exploration=replace(PRESET.exploration, warmup_rollouts=self.warmup_rollouts, normalize=chosen),
+            network=replace(PRESET.network, channels=self.channels, precision=self.precision),
             host=replace(PRESET.host, lag=self.lag),
         )
 
@@ -68,8 +69,8 @@ class AtariTraining:
                 steps=agent.steps,
                 envs=agent.envs,
                 warmup_rollouts=agent.warmup_rollouts,
-                channels=agent.image.channels,
-                precision=agent.image.precision,
+                channels=agent.network.channels,
+                precision=agent.network.precision,
                 lag=self.lag if self.lag == agent.host.lag else None,
             )
         except UserError:  # e.g. 6 environments in 3 minibatches

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from action_balance.config.algorithm import DEFAULT
 from action_balance.config.methods import NONE
 from action_balance.files import Data
 from action_balance.studies import solving, statistics
@@ -33,7 +34,7 @@ SHOWN = 1000
 World = WorldRecords[BonusRecord]
 
 #: The parts of the study that compare setups, and what is compared in each.
-NEXT_STATE, ACTIONS, COEFS = PARTS = ("next_state", "actions", "coefficients")
+NEXT_STATE, ACTIONS, COEFS, Q_LEARNING = PARTS = ("next_state", "actions", "coefficients", "q_learning")
 
 
 def numbers(records: Sequence[BonusRecord]) -> Data:
@@ -47,6 +48,8 @@ def numbers(records: Sequence[BonusRecord]) -> Data:
 
 def part_of(setup: Setup) -> str:
     """The part of the study that a setup belongs to."""
+    if setup.algorithm != DEFAULT:
+        return Q_LEARNING
     if setup.action in (NONE, RANDOM):
         return NEXT_STATE
     return COEFS if setup.action in COEFFICIENTS else ACTIONS

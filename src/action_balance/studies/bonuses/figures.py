@@ -19,6 +19,7 @@ from action_balance.studies.bonuses.analysis import (
     FACTOR,
     NEXT_STATE,
     PARTS,
+    Q_LEARNING,
     RANK,
     SHOWN,
     is_compared,
@@ -178,6 +179,7 @@ TITLES = {
     NEXT_STATE: "Next-state bonuses: how many times as fast as RND",
     ACTIONS: "Action bonuses: how many times as fast as the next-state bonus alone",
     COEFS: "Coefficients: how many times as fast as the next-state bonus alone",
+    Q_LEARNING: "PQN: how many times as fast as PPO with the same bonus; with an action bonus, as PQN without it",
 }
 
 

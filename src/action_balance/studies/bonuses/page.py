@@ -71,7 +71,7 @@ def result_page(folder: Path, summary: Data) -> str:
         changed={
             f"{kind}: {Setup.of(name).label}": changes for kind in KINDS for name, changes in _tuned(kind, ours).items()
         },
-        hyperparameters=flat(asdict(AgentConfig(method="ppo")), without=LEFT_OUT),
+        hyperparameters=flat(asdict(AgentConfig()), without=LEFT_OUT),
         devices=devices_of(summary),
         command=command_line(
             f"action-balance {KIND}", summary["settings"], plain(BonusesSettings()), always=("scale", "seed")

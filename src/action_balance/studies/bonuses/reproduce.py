@@ -135,6 +135,7 @@ WHAT = {
     analysis.NEXT_STATE: "next-state bonuses compared with RND",
     analysis.ACTIONS: "action bonuses compared with the next-state bonus alone",
     analysis.COEFS: "coefficients compared with the next-state bonus alone",
+    analysis.Q_LEARNING: "PQN compared with PPO, and action bonuses with PQN and the next-state bonus alone",
 }
 
 

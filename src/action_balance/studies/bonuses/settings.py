@@ -4,8 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from action_balance.config.agent import AgentConfig, BonusConfig
+from action_balance.config.agent import AgentConfig
+from action_balance.config.algorithm import ALGORITHMS, DEFAULT
 from action_balance.config.env import EnvConfig
+from action_balance.config.exploration import ExplorationConfig
 from action_balance.config.methods import ACTION_BONUSES, AUTO, INTRINSIC_BONUSES, NONE
 from action_balance.config.presets import preset_config
 from action_balance.config.registry import env_config
@@ -45,11 +47,11 @@ LABELS = {
 }
 
 #: Coefficients c of Eq. 5 that are compared with each other, all else as it was tuned: the bonus, and its c by name.
-COEFFICIENTS: dict[str, tuple[str, BonusConfig]] = {
-    "hash-auto": ("hash", BonusConfig(action_coef=AUTO)),
-    "hash-1": ("hash", BonusConfig(action_coef=1.0)),
-    "hash-3": ("hash", BonusConfig(action_coef=3.0)),
-    "hash-to-0": ("hash", BonusConfig(action_coef=3.0, action_coef_end=0.0)),
+COEFFICIENTS: dict[str, tuple[str, ExplorationConfig]] = {
+    "hash-auto": ("hash", ExplorationConfig(action_coef=AUTO)),
+    "hash-1": ("hash", ExplorationConfig(action_coef=1.0)),
+    "hash-3": ("hash", ExplorationConfig(action_coef=3.0)),
+    "hash-to-0": ("hash", ExplorationConfig(action_coef=3.0, action_coef_end=0.0)),
 }
 
 #: Next-state bonuses that are compared with true counts. Those of ``ngu`` and ``e3b`` depend on the episode, and are no
@@ -124,13 +126,18 @@ COUNTED = ("deep-sea-10", "corridor-25", "deep-sea-10-distractors")
 BALANCED = ("deep-sea-10", "lock-6", "deep-sea-14", "corridor-25", "deep-sea-10-distractors", "deep-sea-20")
 COMPARED = ("deep-sea-10", "lock-6")
 
+#: The worlds in which Q-learning is compared with the default algorithm, with and without action balance.
+VALUED = ("deep-sea-10", "deep-sea-14", "deep-sea-20", "deep-sea-30", "deep-sea-10-distractors", "lock-6")
+
 #: Deep seas by size: which ones are solved within so many episodes is what bsuite asks (Osband et al., 2020). The
 #: largest is trained only where it is named: it takes hours on two cores.
 SEAS, EPISODES = {f"deep-sea-{size}": size for size in (10, 20, 30, 40)}, 10_000
 LONG = ("deep-sea-40",)
 
-#: The studies: does it count, next-state bonuses, action bonuses, and coefficients.
-COUNTING, NEXT_STATE, ACTION, COEFFICIENT = STUDIES = ("counting", "next-state", "action", "coefficient")
+#: The studies: does it count, next-state bonuses, action bonuses, coefficients, and Q-learning.
+COUNTING, NEXT_STATE, ACTION, COEFFICIENT, Q_LEARNING = STUDIES = (
+    *("counting", "next-state", "action", "coefficient", "q-learning"),
+)
 
 
 @dataclass(frozen=True)
@@ -155,37 +162,51 @@ class Setup:
     intrinsic: str = NONE  # its next-state bonus
     action: str = NONE
     """Its action bonus, one of `COEFFICIENTS`, or how it chooses actions without one."""
+    algorithm: str = DEFAULT
 
     @property
     def name(self) -> str:
-        """Both names, e.g. ``rnd+hash``; that of the next-state bonus alone without an action bonus."""
+        """Both names, e.g. ``rnd+hash``; that of the next-state bonus alone without an action bonus; after that of the
+        algorithm where it is not the default."""
         if self.action == RANDOM:
             return RANDOM
-        return self.intrinsic if self.action == NONE else f"{self.intrinsic}+{self.action}"
+        prefix = "" if self.algorithm == DEFAULT else f"{self.algorithm}-"
+        return prefix + (self.intrinsic if self.action == NONE else f"{self.intrinsic}+{self.action}")
 
     @property
     def label(self) -> str:
         """What tables call it: e.g. ``RND + hash counts``; PPO without any bonus."""
         if self.action == RANDOM:
             return LABELS[RANDOM]
-        rewards = "PPO" if self.intrinsic == NONE else LABELS[self.intrinsic]
+        algorithm = self.algorithm.upper()
+        rewards = algorithm if self.intrinsic == NONE else LABELS[self.intrinsic]
+        if self.algorithm != DEFAULT and self.intrinsic != NONE:
+            rewards = f"{algorithm}, {rewards}"
         return rewards if self.action == NONE else f"{rewards} + {LABELS[self.action]}"
 
     @property
     def base(self) -> "Setup":
-        """What it is compared with: RND, or, where it is about the choice of actions, its next-state bonus alone."""
-        return Setup(BASE if self.action in (NONE, RANDOM) else self.intrinsic)
+        """What it is compared with: where it is about the choice of actions, its next-state bonus alone; otherwise RND,
+        or the same bonus with the default algorithm."""
+        if self.action not in (NONE, RANDOM):
+            return Setup(self.intrinsic, NONE, self.algorithm)
+        return Setup(BASE if self.algorithm == DEFAULT else self.intrinsic)
 
     @classmethod
     def of(cls, name: str) -> "Setup":
-        intrinsic, _, action = name.partition("+")
-        return cls(NONE, RANDOM) if name == RANDOM else cls(intrinsic, action or NONE)
+        algorithm = next((one for one in ALGORITHMS if name.startswith(f"{one}-")), DEFAULT)
+        intrinsic, _, action = name.removeprefix(f"{algorithm}-").partition("+")
+        return cls(NONE, RANDOM) if name == RANDOM else cls(intrinsic, action or NONE, algorithm)
 
     @property
     def _names(self) -> tuple[str, str, str | None]:
         """Its method, and the bonuses in place of the method's."""
         action, _ = COEFFICIENTS.get(self.action, (self.action, None))
-        return (action, self.intrinsic, None) if action in (RANDOM, EPSILON_GREEDY) else ("ppo", self.intrinsic, action)
+        return (
+            (action, self.intrinsic, None)
+            if action in (RANDOM, EPSILON_GREEDY)
+            else (self.algorithm, self.intrinsic, action)
+        )
 
     def is_tuned(self, kind: str | None) -> bool:
         """Whether it was tuned in a kind of world; always where none of the methods was, as a random walk."""
@@ -199,19 +220,29 @@ class Setup:
         """The settings of its agents: a preset, as it was tuned for the setup."""
         _, coefficient = COEFFICIENTS.get(self.action, (self.action, None))
         start = preset_config(preset, *self._names)
-        ppo, bonus = start.ppo, start.bonus
-        if ppo.minibatch_of == "environments":  # of which a minibatch has whole ones
-            ppo = replace(ppo, minibatches=min(ppo.minibatches, envs))
+        algorithm, exploration = start.algorithm, start.exploration
+        if algorithm.minibatch_of == "environments":  # of which a minibatch has whole ones
+            algorithm = replace(algorithm, minibatches=min(algorithm.minibatches, envs))
         if coefficient is not None:
-            bonus = replace(bonus, action_coef=coefficient.action_coef, action_coef_end=coefficient.action_coef_end)
-        return replace(start, steps=steps, envs=envs, ppo=ppo, bonus=bonus)
+            coefs = {name: getattr(coefficient, name) for name in ("action_coef", "action_coef_end")}
+            exploration = replace(exploration, **coefs)
+        return replace(start, steps=steps, envs=envs, algorithm=algorithm, exploration=exploration)
 
     #: All that `action` can be, in the order of tables.
     CHOICES: ClassVar[tuple[str, ...]] = (*ACTIONS, *COEFFICIENTS, EPSILON_GREEDY, RANDOM)
 
     @property
-    def order(self) -> tuple[int, int]:
-        return (INTRINSICS.index(self.intrinsic) if self.action != RANDOM else -1, self.CHOICES.index(self.action))
+    def order(self) -> tuple[int, int, int]:
+        place = INTRINSICS.index(self.intrinsic) if self.action != RANDOM else -1
+        return [*ALGORITHMS].index(self.algorithm), place, self.CHOICES.index(self.action)
+
+
+#: Q-learning: each next-state bonus alone, and with action balance by counts of the same kind.
+Q_SETUPS = tuple(
+    Setup(intrinsic, action, "pqn")
+    for intrinsic, balances in ((NONE, "hash"), ("rnd", "hash"), ("hash", "hash"), ("elliptical", "elliptical"))
+    for action in (NONE, balances)
+)
 
 
 @dataclass(frozen=True)
@@ -267,7 +298,7 @@ class BonusesSettings:
     action_bonus: tuple[str, ...] = ()
     """Action bonuses, and other ways to choose actions (default: all)."""
     studies: tuple[str, ...] = STUDIES
-    """Studies to run: counting, next-state, action, coefficient."""
+    """Studies to run: counting, next-state, action, coefficient, q-learning."""
 
     def __post_init__(self) -> None:
         if self.seeds is not None:
@@ -332,3 +363,6 @@ def _needed(study: str, world: str) -> Iterator[Setup]:
             yield from (Setup(base, action) for action in (NONE, *ACTION_BONUSES, EPSILON_GREEDY))
     if study == COEFFICIENT and world in COMPARED:
         yield from (Setup(BASE, one) for one in COEFFICIENTS)
+    if study == Q_LEARNING and world in VALUED:
+        yield from (Setup(intrinsic, NONE) for intrinsic in dict.fromkeys(one.intrinsic for one in Q_SETUPS))
+        yield from Q_SETUPS

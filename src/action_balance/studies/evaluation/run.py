@@ -9,7 +9,7 @@ import jax
 import numpy as np
 from rich.console import Console
 
-from action_balance.agent.state import TrainedAgent, TrainState
+from action_balance.algorithms.state import TrainedAgent, TrainState
 from action_balance.arguments import as_whole
 from action_balance.config.env import DeviceEnvConfig, HostEnvConfig
 from action_balance.config.train import TrainConfig

@@ -12,9 +12,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Float
 
-from action_balance.agent.context import AgentContext
-from action_balance.agent.rollout import act, make_actor
-from action_balance.agent.state import Actor, TrainState
+from action_balance.algorithms.base import make_algorithm
+from action_balance.algorithms.rollout import act, make_actor
+from action_balance.algorithms.state import Actor, TrainState
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.trainer import DeviceTrainer
 from action_balance.envs.grid.environment import GridEnvironment
@@ -127,16 +127,16 @@ def count_pairs(config: TrainConfig, states: TrainState) -> Counting:
     """Evaluate the action bonus of trained agents on every pair of a grid world."""
     environment = config.environment(jax.random.key(0))
     assert isinstance(environment, GridEnvironment)
-    context = AgentContext(config.agent, environment.spec)
+    algorithm = make_algorithm(config.agent, environment.spec)
     numbers = jnp.arange(environment.spec.states)
 
     def one_state(actor: Actor, number: jax.Array) -> tuple[jax.Array, jax.Array, jax.Array]:
-        logits, _, bonus, _ = act(actor, environment.observe(number), number, context)
-        behaviour = context.behaviour_logits(logits, bonus, actor.coef)
-        return bonus, jax.nn.softmax(logits), jax.nn.softmax(behaviour)
+        found, _, bonus, _ = act(actor, environment.observe(number), number, algorithm)
+        behaviour = algorithm.behaviour_logits(found, bonus, actor.coef)
+        return bonus, jax.nn.softmax(algorithm.policy(found, None)), jax.nn.softmax(behaviour)
 
     def one_agent(state: TrainState) -> tuple[jax.Array, jax.Array, jax.Array]:
-        actor = make_actor(state, context)
+        actor = make_actor(state, algorithm)
         return jax.vmap(lambda number: one_state(actor, number))(numbers)
 
     learned = jax.jit(lambda states: jax.lax.map(one_agent, states))(states)

@@ -23,7 +23,7 @@ class SearchConfig(Settings):
     """Which settings vary, and how the best are found."""
 
     set: tuple[str, ...] = field(default=(), metadata={"action": "append", "metavar": "NAME=VALUES"})
-    """A setting to vary, by its place in config.json below the agent (ppo.learning_rate), after env. (env.size), or by
+    """A setting to vary, by its place in config.json below the agent (algorithm.epochs), after env. (env.size), or by
     its flag, with its values: choices (1e-4,3e-4), a range (0.9:0.999) or a range on a logarithmic scale
     (log:1e-4:1e-2). Repeat it for each setting."""
     trials: int = count(20)
@@ -51,11 +51,12 @@ class SweepSettings:
     def __post_init__(self) -> None:
         if not self.space.axes:
             raise UserError(
-                "sweep needs --set NAME=VALUES: give the settings to vary, such as ppo.learning_rate=1e-4,3e-4"
+                "sweep needs --set NAME=VALUES: give the settings to vary, such as algorithm.learning_rate=1e-4,3e-4"
             )
-        if not any(":" in name for name in self.base.agent.bonus_names):  # a bonus of the user may have others
+        algorithm, bonuses = self.base.agent.algorithm, self.base.agent.bonus_names
+        if not any(":" in name for name in (algorithm.name, *bonuses)):  # code of the user may have others
             known = [name for name in METRICS if name not in ("update", "steps")]
-            check_name("metric", self.search.metric, [*known, *self.base.env.info_names])
+            check_name("metric", self.search.metric, [*known, *algorithm.metrics, *self.base.env.info_names])
         _ = self.fresh  # its checks
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The settings that a sweep varies, and the values that each may take: ``ppo.learning_rate=log:1e-4:1e-2``.
+"""The settings that a sweep varies, and the values that each may take: ``algorithm.learning_rate=log:1e-4:1e-2``.
 
 Values are choices (``a,b,c``), or a range on a linear (``low:high``) or on a logarithmic scale (``log:low:high``), of
 whole numbers if the setting is one.
@@ -32,7 +32,7 @@ MAX_TRIED = 2000
 class Choice:
     """A setting that takes one of several values."""
 
-    name: str  # such as ppo.epochs
+    name: str  # such as algorithm.epochs
     values: tuple[Any, ...]  # in the order in which they were given
 
     @property
@@ -130,7 +130,7 @@ class Space:
 class Setting:
     """A setting that can vary."""
 
-    name: str  # its place below the agent, such as ppo.learning_rate, or after env.
+    name: str  # its place below the agent, such as algorithm.learning_rate, or after env.
     flag: str  # such as --learning-rate
     kind: Any  # its type
     read: Callable[[str], Any]  # its value from text; a `UserError` for other text
@@ -163,7 +163,7 @@ def parse_space(words: Sequence[str], known: Sequence[Setting], config: TrainCon
 def _axis(word: str, known: Sequence[Setting]) -> Axis:
     name, equals, text = word.partition("=")
     if not equals or not name.strip() or not text.strip():
-        raise UserError(f"--set takes NAME=VALUES, such as ppo.learning_rate=1e-4,3e-4, not '{word:.60}'")
+        raise UserError(f"--set takes NAME=VALUES, such as algorithm.learning_rate=1e-4,3e-4, not '{word:.60}'")
     setting = find_setting(name.strip(), known)
     parts = [part.strip() for part in text.split(":")]
     if setting.numbers and len(parts) > 1:

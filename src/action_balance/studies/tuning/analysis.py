@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from action_balance.config.algorithm import DEFAULT
 from action_balance.config.tuned import COMMON, Values
 from action_balance.files import Data
 from action_balance.studies.tuning.records import TrialRecord
@@ -75,7 +76,9 @@ def _world(record: TrialRecord) -> Data:
 
 
 def common(methods: Mapping[str, Data]) -> Data:
-    """The trial that is best for all methods together, which share the values of PPO's settings in each trial."""
+    """The trial that is best for all methods of the default algorithm together, which share the values of its settings
+    in each trial."""
+    methods = {name: about for name, about in methods.items() if METHODS[name].algorithm == DEFAULT}
     times: dict[int, list[float]] = {}
     for about in methods.values():
         for row in about["trials"]:
@@ -97,4 +100,4 @@ def chosen(kind: Data) -> dict[str, Any]:
 
 def preset_values(values: Values) -> dict[str, Any]:
     """The values of a trial as a preset has them: a method that multiplies the weight of the entropy still does."""
-    return {name.replace("ppo.entropy_coef", "ppo.entropy_base"): value for name, value in values.items()}
+    return {name.replace("algorithm.entropy_coef", "algorithm.entropy_base"): value for name, value in values.items()}

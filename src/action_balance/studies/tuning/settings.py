@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
+from action_balance.config.algorithm import DEFAULT
 from action_balance.config.fields import Settings, count
 from action_balance.config.methods import ACTION_BONUSES, AUTO, NONE, WITHOUT_NETWORKS
 from action_balance.config.registry import env_config
@@ -15,6 +16,7 @@ from action_balance.studies.bonuses.settings import (
     DISTRACTORS,
     EPSILON_GREEDY,
     INTRINSICS,
+    Q_SETUPS,
     Setup,
     StudyWorld,
     balanced,
@@ -48,14 +50,14 @@ BASE_PRESET = "study"
 #: The first agents of the tuning have seeds that no study has.
 FIRST_SEED = 1_000_000
 
-#: Settings of PPO that every method searches, those of its bonuses, and those of action balance.
+#: Settings of the algorithm that every method searches, those of its bonuses, and those of action balance.
 SHARED: tuple[Axis, ...] = (
-    Range("ppo.learning_rate", 1e-4, 3e-3, log=True),
-    Range("ppo.entropy_coef", 5e-4, 3e-2, log=True),
-    Choice("ppo.normalize_advantages", (False, True)),
-    Range("ppo.extrinsic_coef", 1.0, 8.0, log=True),
+    Range("algorithm.learning_rate", 1e-4, 3e-3, log=True),
+    Range("algorithm.entropy_coef", 5e-4, 3e-2, log=True),
+    Choice("algorithm.normalize_advantages", (False, True)),
+    Range("algorithm.extrinsic_coef", 1.0, 8.0, log=True),
 )
-NETWORKS: tuple[Axis, ...] = (Choice("bonus.update_proportion", (0.25, 1.0)),)
+NETWORKS: tuple[Axis, ...] = (Choice("exploration.update_proportion", (0.25, 1.0)),)
 OWN: dict[str, tuple[Axis, ...]] = {
     "coin-flip": (Choice("bonus_settings.coin-flip.coins", (16, 64)),),
     "elliptical": (
@@ -63,33 +65,51 @@ OWN: dict[str, tuple[Axis, ...]] = {
         Range("bonus_settings.elliptical.ridge", 0.1, 1.0, log=True),
     ),
     "icm": (Choice("bonus_settings.icm.features", (16, 64)),),
-    "ngu": (Choice("ppo.intrinsic_ends", ("never", "episode")), Choice("bonus_settings.ngu.features", (16, 64))),
+    "ngu": (Choice("algorithm.intrinsic_ends", ("never", "episode")), Choice("bonus_settings.ngu.features", (16, 64))),
     "e3b": (
-        Choice("ppo.intrinsic_ends", ("never", "episode")),
+        Choice("algorithm.intrinsic_ends", ("never", "episode")),
         Range("bonus_settings.e3b.ridge", 0.01, 1.0, log=True),
     ),
 }
 BALANCE: tuple[Axis, ...] = (
-    Choice("bonus.action_coef", (AUTO, 0.3, 1.0, 3.0)),
-    Choice("bonus.normalize", ("l2", "raw", "standard")),
+    Choice("exploration.action_coef", (AUTO, 0.3, 1.0, 3.0)),
+    Choice("exploration.normalize", ("l2", "raw", "standard")),
 )
-EPSILON: tuple[Axis, ...] = (Range("ppo.epsilon", 0.01, 0.3, log=True),)
+EPSILON: tuple[Axis, ...] = (Range("exploration.epsilon", 0.01, 0.3, log=True),)
+
+#: The same for PQN, whose Q-values are much smaller than logits.
+Q_SHARED: tuple[Axis, ...] = (
+    Range("algorithm.learning_rate", 1e-4, 3e-3, log=True),
+    Range("algorithm.temperature", 0.003, 0.3, log=True),
+    Choice("algorithm.intrinsic_ends", ("never", "episode")),
+    Range("algorithm.extrinsic_coef", 1.0, 8.0, log=True),
+    Range("exploration.epsilon", 0.01, 0.3, log=True),
+)
+Q_BALANCE: tuple[Axis, ...] = (
+    Choice("exploration.action_coef", (AUTO, 0.03, 0.1, 0.3)),
+    Choice("exploration.normalize", ("l2", "raw", "standard")),
+)
 
 #: Axes that have a place of their own in the sequence of points, so that methods which search them try the same values.
-PLACED = (*SHARED, *NETWORKS, *BALANCE)
+PLACED = {DEFAULT: (*SHARED, *NETWORKS, *BALANCE), "pqn": (*Q_SHARED, *NETWORKS, *Q_BALANCE)}
 
 #: Trials that every method makes first: nothing changed, and the settings of the example in PyTorch.
 ANCHORS: tuple[Values, ...] = (
     {},
-    {"ppo.learning_rate": 1e-3, "ppo.entropy_coef": 0.01, "ppo.normalize_advantages": True},
+    {"algorithm.learning_rate": 1e-3, "algorithm.entropy_coef": 0.01, "algorithm.normalize_advantages": True},
+)
+
+Q_ANCHORS: tuple[Values, ...] = (
+    {},
+    {"algorithm.temperature": 0.01, "algorithm.extrinsic_coef": 1.0, "exploration.epsilon": 0.05},
 )
 
 #: The same for action bonuses: the paper's coefficient for its own; otherwise one that adapts. UCB1 is raw: normalised,
 #: it is the bonus of its counter.
-BALANCE_ANCHOR: Values = {"bonus.action_coef": AUTO}
+BALANCE_ANCHOR: Values = {"exploration.action_coef": AUTO}
 BALANCE_ANCHORS: dict[str, Values] = {
-    "distillation": {"bonus.action_coef": 1.0},
-    "ucb": {**BALANCE_ANCHOR, "bonus.normalize": "raw"},
+    "distillation": {"exploration.action_coef": 1.0},
+    "ucb": {**BALANCE_ANCHOR, "exploration.normalize": "raw"},
 }
 
 #: The methods by kind of world: every next-state bonus, and every way to choose actions on top of RND and of the best.
@@ -99,6 +119,7 @@ METHODS_OF: dict[str, dict[str, Setup]] = {
         for setup in (
             *map(Setup, INTRINSICS),
             *(Setup(base, action) for base in balanced(kind) for action in (*ACTION_BONUSES, EPSILON_GREEDY)),
+            *(Q_SETUPS if kind == "chains" else ()),
         )
     }
     for kind in WORLDS_OF
@@ -111,12 +132,16 @@ METHODS = {name: setup for methods in METHODS_OF.values() for name, setup in met
 def space(setup: Setup) -> Space:
     """The settings that a method searches."""
     names = dict.fromkeys((setup.intrinsic, setup.action))
-    axes = [*SHARED, *(() if {*names} <= {*WITHOUT_NETWORKS, EPSILON_GREEDY} else NETWORKS)]
+    is_default = setup.algorithm == DEFAULT
+    axes = [
+        *(SHARED if is_default else Q_SHARED),
+        *(() if {*names} <= {*WITHOUT_NETWORKS, EPSILON_GREEDY} else NETWORKS),
+    ]
     axes += [axis for name in names for axis in OWN.get(name, ())]
     if setup.action == EPSILON_GREEDY:
         axes += EPSILON
     elif setup.action != NONE:
-        axes += BALANCE
+        axes += BALANCE if is_default else Q_BALANCE
     return Space(tuple(axes))
 
 
@@ -127,10 +152,13 @@ def trials(setup: Setup, number: int) -> list[dict[str, Any]]:
     """
     searched = space(setup)
     balance = BALANCE_ANCHORS.get(setup.action, BALANCE_ANCHOR if setup.action in ACTION_BONUSES else {})
-    anchors = [{**one, **balance} for one in ANCHORS[:number]]
+    if setup.algorithm != DEFAULT:
+        balance = {}
+    anchors = [{**one, **balance} for one in (ANCHORS if setup.algorithm == DEFAULT else Q_ANCHORS)[:number]]
     if len(anchors) > 1 and any(axis in searched.axes for axis in NETWORKS):
-        anchors[1]["bonus.update_proportion"] = 0.25
-    places = [*PLACED, *(axis for axis in searched.axes if axis not in PLACED)]
+        anchors[1]["exploration.update_proportion"] = 0.25
+    placed = PLACED[setup.algorithm]
+    places = [*placed, *(axis for axis in searched.axes if axis not in placed)]
     return anchors + [
         {axis.name: _value(axis, point[places.index(axis)]) for axis in searched.axes}
         for point in _points()[: max(0, number - len(ANCHORS))]

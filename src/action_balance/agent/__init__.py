@@ -1,1 +1,0 @@
-"""Algorithm 1 as pure functions: state, warm-up, rollout, update, metrics."""

@@ -1,0 +1,1 @@
+"""Algorithms: `base` says what one is, and each has a folder."""

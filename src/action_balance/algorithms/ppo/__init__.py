@@ -1,0 +1,1 @@
+"""Proximal policy optimisation of the behaviour policy, with two reward streams."""
