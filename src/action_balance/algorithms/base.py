@@ -32,6 +32,8 @@ from action_balance.exploration.base import Exploration
 
 #: Numbers by name.
 Metrics = dict[str, Array]
+#: The mean over a whole minibatch of a number of every sample of it, or of a part of it.
+Mean = Callable[[Float[Array, " B"]], Float[Array, ""]]
 
 
 class Experience(NamedTuple):
@@ -123,7 +125,7 @@ class Algorithm(Exploration, ABC):
         second: Float[Array, "B V"],
         samples: Samples,
         coef: Float[Array, ""],
-        mean: Callable[[Float[Array, " B"]], Float[Array, ""]],
+        mean: Mean,
     ) -> tuple[Float[Array, ""], Metrics]:
         """The loss of a minibatch.
 
@@ -132,7 +134,7 @@ class Algorithm(Exploration, ABC):
             second: Outputs of the second head.
             samples: The samples, with what `targets` made of them.
             coef: c of Eq. 5 when they were acted.
-            mean: The mean over the whole minibatch, of which these samples may be a part.
+            mean: See `Mean`; these samples may be a part of their minibatch.
 
         Returns:
             The loss, and the numbers that `terms` names.

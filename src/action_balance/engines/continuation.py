@@ -9,7 +9,7 @@ from action_balance.arguments import as_whole
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.devices import for_resume
 from action_balance.errors import UserError
-from action_balance.exploration.schedules import coef_at, learning_rate_at
+from action_balance.exploration.schedules import scheduled
 from action_balance.files import Data
 from action_balance.runs import RunFolder
 from action_balance.runs.folder import ENDED_EARLY
@@ -72,10 +72,9 @@ def _extended(folder: RunFolder, config: TrainConfig, steps: int) -> tuple[Train
     longer = replace(config, agent=planned)
     updates = f"planned updates: {longer.agent.updates:,} (were {config.agent.updates:,}); {done:,} are done"
     lines = [f"{folder.path}: {updates}"]
-    for flag, at in (("--action-coef-end", coef_at), ("--learning-rate-end", learning_rate_at)):
-        old, new = at(config.agent, done), at(longer.agent, done)
-        if old is not None and new is not None:
-            lines.append(f"{flag}: the schedule now follows the new length: {new:.3g} (was {old:.3g})")
+    before, after = scheduled(config.agent, done), scheduled(longer.agent, done)
+    for flag, old in before.items():
+        lines.append(f"{flag}: the schedule now follows the new length: {after[flag]:.3g} (was {old:.3g})")
     if folder.manifest.get(ENDED_EARLY) and config.stop_when:
         longer, data["stop_when"] = replace(longer, stop_when=()), []
         lines.append(f"--stop-when {' '.join(config.stop_when)} has already stopped this run and is now ignored")

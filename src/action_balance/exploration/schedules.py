@@ -3,22 +3,17 @@
 from action_balance.config.agent import AgentConfig
 
 
-def coef_at(config: AgentConfig, update: int) -> float | None:
-    """c of Eq. 5 after a number of updates; see `action_balance.algorithms.rollout.action_coef`."""
-    start, end = config.action_coef, config.exploration.action_coef_end
-    if end is None or isinstance(start, str):
-        return None
-    return start + (end - start) * min(update / max(config.updates - 1, 1), 1.0)
-
-
-def learning_rate_at(config: AgentConfig, update: int) -> float | None:
-    """The learning rate after a number of updates; see `action_balance.algorithms.update.learning_rate_factor`."""
-    start, end = config.algorithm.learning_rate, config.algorithm.learning_rate_end
-    return None if end is None else start + (end - start) * min(update / config.updates, 1.0)
-
-
-def epsilon_at(config: AgentConfig, update: int) -> float | None:
-    """The probability of random actions after a number of updates; see `action_balance.exploration.base`."""
-    start, end = config.epsilon, config.exploration.epsilon_end
-    length = max(1.0, config.exploration.epsilon_decay * (config.updates - 1))
-    return None if end is None else start + (end - start) * min(update / length, 1.0)
+def scheduled(config: AgentConfig, update: int) -> dict[str, float]:
+    """What settings with an end are after a number of updates, by the flag of the end: c of Eq. 5, the learning rate
+    and epsilon. See `action_coef`, `learning_rate_factor` and `Exploration.epsilon`."""
+    exploration, algorithm, last = config.exploration, config.algorithm, max(config.updates - 1, 1)
+    schedules = {
+        "--action-coef-end": (config.action_coef, exploration.action_coef_end, last),
+        "--learning-rate-end": (algorithm.learning_rate, algorithm.learning_rate_end, config.updates),
+        "--epsilon-end": (config.epsilon, exploration.epsilon_end, max(1.0, exploration.epsilon_decay * last)),
+    }
+    return {
+        flag: start + (end - start) * min(update / length, 1.0)
+        for flag, (start, end, length) in schedules.items()
+        if end is not None and not isinstance(start, str)
+    }

@@ -48,7 +48,7 @@ def test_the_study_trains_and_reports_and_does_neither_twice(
     setups = json.loads((out / "summary.json").read_text())["ours"]["worth"]["deep-sea-10"]["setups"]
     assert [*setups] == ["random", "none", "rnd", "rnd+distillation", "count", "pqn-none", "pqn-rnd"]
     page = (out / "report.html").read_text()
-    assert page.count("<svg") == 5
+    assert page.count("<svg") == 6
     assert "--intrinsic none rnd count" in page
     assert "correctly ranked for both states and pairs: rnd and distillation" in capsys.readouterr().out
     assert (out / "agents.csv").read_text().splitlines()[1] == "deep-sea-10,random,0,500,500,0.25,0.9,5"

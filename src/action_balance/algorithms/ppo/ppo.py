@@ -1,15 +1,14 @@
 """PPO of the behaviour policy: its ratio, gradient and entropy are those of beta, not of pi (Section III-E)."""
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
-from action_balance.algorithms.base import Algorithm, Experience, Metrics, Targets
+from action_balance.algorithms.base import Algorithm, Experience, Mean, Metrics, Targets
 from action_balance.algorithms.ppo.config import PPOConfig
 from action_balance.algorithms.state import Samples, Trajectory, UpdateInfo
 from action_balance.config.algorithm import AlgorithmConfig
@@ -42,9 +41,7 @@ class PPO(Algorithm):
         base, factor = self.settings.entropy_base, self.config.method_settings.entropy_factor
         return float(base * factor if self.settings.entropy_coef is None else self.settings.entropy_coef)
 
-    def evaluate(
-        self, first: Float[Array, " A"], second: Float[Array, " 2"], mask: Bool[Array, " A"] | None
-    ) -> tuple[Float[Array, " A"], Float[Array, " 2"]]:
+    def evaluate(self, first: Array, second: Array, mask: Array | None) -> tuple[Array, Array]:
         return first, second
 
     def targets(self, experience: Experience) -> Targets:
@@ -73,14 +70,7 @@ class PPO(Algorithm):
         advantage = losses.standardize(samples.advantage, whole.advantage)
         return replace(samples, advantage=advantage if samples.weight is None else samples.weight * advantage)
 
-    def loss(
-        self,
-        first: Float[Array, "B A"],
-        second: Float[Array, "B 2"],
-        samples: Samples,
-        coef: Float[Array, ""],
-        mean: Callable[[Float[Array, " B"]], Float[Array, ""]],
-    ) -> tuple[Float[Array, ""], Metrics]:
+    def loss(self, first: Array, second: Array, samples: Samples, coef: Array, mean: Mean) -> tuple[Array, Metrics]:
         clip = self.settings.clip
 
         def of_sample(sample: Samples, logits: Array, values: Array) -> tuple[Array, Array, Array, Array]:

@@ -1,14 +1,13 @@
 """PQN: Q-learning on rollouts, whose Q-values are shifted by the action bonus (Eq. 5)."""
 
-from collections.abc import Callable
 from typing import ClassVar
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+from jaxtyping import Array, Float
 
-from action_balance.algorithms.base import Algorithm, Experience, Metrics, Targets, each
+from action_balance.algorithms.base import Algorithm, Experience, Mean, Metrics, Targets, each
 from action_balance.algorithms.pqn.config import PQNConfig
 from action_balance.algorithms.state import Samples, Trajectory, UpdateInfo
 from action_balance.config.algorithm import AlgorithmConfig
@@ -41,15 +40,13 @@ class PQN(Algorithm):
     def second_outputs(self) -> int:
         return self.distribution.choices
 
-    def evaluate(
-        self, first: Float[Array, " A"], second: Float[Array, " A"], mask: Bool[Array, " A"] | None
-    ) -> tuple[Float[Array, " A"], Float[Array, " 2"]]:
+    def evaluate(self, first: Array, second: Array, mask: Array | None) -> tuple[Array, Array]:
         """Q-values, and the values of both streams under the action that is greedy in Q."""
         q = mask_logits(self.settings.extrinsic_coef * first + self.config.intrinsic_coef * second, mask)
         best = self.distribution.mode(q)
         return q, jnp.stack([self.distribution.chosen(one, best).mean() for one in (second, first)])
 
-    def policy(self, preferences: Float[Array, " A"], mask: Bool[Array, " A"] | None) -> Float[Array, " A"]:
+    def policy(self, preferences: Array, mask: Array | None) -> Array:
         """Logits of a softmax over Q-values, or of the greedy policy, which draws one of equally good actions."""
         if self.settings.temperature:
             return mask_logits(preferences / self.settings.temperature, mask)
@@ -64,14 +61,7 @@ class PQN(Algorithm):
         returns = experience.trajectory.values + self.advantages(experience, self.settings.q_lambda)
         return Targets(PQNTargets(returns), {"returns": returns})
 
-    def loss(
-        self,
-        first: Float[Array, "B A"],
-        second: Float[Array, "B A"],
-        samples: Samples,
-        coef: Float[Array, ""],
-        mean: Callable[[Float[Array, " B"]], Float[Array, ""]],
-    ) -> tuple[Float[Array, ""], Metrics]:
+    def loss(self, first: Array, second: Array, samples: Samples, coef: Array, mean: Mean) -> tuple[Array, Metrics]:
         def of_sample(sample: Samples, extrinsic: Array, intrinsic: Array) -> Array:
             taken = jnp.stack([self.distribution.chosen(one, sample.action) for one in (intrinsic, extrinsic)])
             returns = jnp.broadcast_to(sample.targets.returns[:, None], taken.shape)
@@ -87,7 +77,7 @@ class PQN(Algorithm):
         found = super().metrics(trajectory, info)
         return {**found, "q_mean": trajectory.values[..., 1].mean(), "return_std": returns[..., 1].std()}
 
-    def distance(self, trajectory: Trajectory, beta: Float[Array, "T N A"], coef: Float[Array, ""]) -> Metrics:
+    def distance(self, trajectory: Trajectory, beta: Array, coef: Array) -> Metrics:
         """The total variation of what the shift changes, without random actions: of greedy policies, the share of the
         steps at which another action is chosen. Their Kullback-Leibler divergence is infinite."""
 

@@ -181,7 +181,7 @@ class Setup:
         algorithm = self.algorithm.upper()
         rewards = algorithm if self.intrinsic == NONE else LABELS[self.intrinsic]
         if self.algorithm != DEFAULT and self.intrinsic != NONE:
-            rewards = f"{algorithm}, {rewards}"
+            rewards = f"{algorithm} with {rewards}"
         return rewards if self.action == NONE else f"{rewards} + {LABELS[self.action]}"
 
     @property
