@@ -12,7 +12,7 @@ from small_agent import SMALL, begun, make_step, same
 
 from action_balance.algorithms.base import Experience, make_algorithm
 from action_balance.algorithms.pqn.config import PQNConfig
-from action_balance.algorithms.pqn.pqn import PQN, PQNTargets
+from action_balance.algorithms.pqn.pqn import PQN
 from action_balance.algorithms.state import Samples, Trajectory
 from action_balance.config.agent import AgentConfig
 from action_balance.config.exploration import ExplorationConfig
@@ -56,6 +56,17 @@ def test_preferences_are_the_weighted_sum_of_both_streams_and_values_are_those_o
     np.testing.assert_allclose(values, [3, 2])
 
 
+def test_an_agent_saved_without_its_bonuses_has_the_same_preferences() -> None:
+    whole = pqn(method="hash", extrinsic_coef=2.0)
+    alone = make_algorithm(whole.config.policy_only(), SPEC)
+    extrinsic, intrinsic = jnp.array([0.0, 0.1]), jnp.array([1.0, 0.0])  # the streams disagree
+    expected = whole.evaluate(extrinsic, intrinsic, None)[0]
+    np.testing.assert_array_equal(alone.evaluate(extrinsic, intrinsic, None)[0], expected)
+    heads = alone.network(jax.random.key(0))(jnp.ones(3))
+    assert np.abs(heads[0]).max() > 0
+    np.testing.assert_array_equal(heads[1], 0)  # untrained, as it stays without an intrinsic reward
+
+
 def test_the_value_of_an_action_of_several_components_is_the_mean_of_theirs() -> None:
     algorithm = pqn(replace(SPEC, nvec=(2, 3)), extrinsic_coef=1.0)
     extrinsic = jnp.array([1.0, 2.0, 5.0, 4.0, 3.0])
@@ -67,7 +78,8 @@ def test_without_temperature_it_is_greedy_and_draws_one_of_equally_good_actions(
     q = jnp.array([1.0, 3.0, 3.0, 2.0])
     np.testing.assert_allclose(jax.nn.softmax(algorithm.policy(q, None)), [0, 0.5, 0.5, 0])
     mask = jnp.array([True, True, False, True])
-    np.testing.assert_allclose(jax.nn.softmax(algorithm.policy(q, mask)), [0, 1, 0, 0])
+    forbidden = jnp.where(mask, q, FORBIDDEN)
+    np.testing.assert_allclose(jax.nn.softmax(algorithm.policy(forbidden, mask)), [0, 1, 0, 0])
     behaviour = algorithm.behaviour_logits(q, jnp.zeros(4), jnp.asarray(0.0), mask, jnp.asarray(0.3))
     np.testing.assert_allclose(jax.nn.softmax(behaviour), [0.1, 0.8, 0, 0.1], rtol=1e-6)
 
@@ -104,7 +116,7 @@ def test_targets_are_lambda_returns_of_both_streams() -> None:
     made = rollout([[8.0, 1.0], [4.0, 2.0], [2.0, 4.0]], [1.0, 10.0, 100.0], [False, True, False])
     last = jnp.array([[16.0, 6.0]])
     experience = Experience(made, jnp.array([[1.0], [2.0], [3.0]]), last, None, None)
-    returns = algorithm.targets(experience).samples.returns[:, 0]
+    returns = algorithm.targets(experience).samples[:, 0]
     # Extrinsic, cut after the second step: 100 + 0.5 * 6; 10; 1 + 0.5 * (0.5 * 2 + 0.5 * 10).
     np.testing.assert_allclose(returns[:, 1], [4, 10, 103])
     # Intrinsic, never cut: 3 + 0.25 * 16; 2 + 0.25 * (0.5 * 2 + 0.5 * 7); 1 + 0.25 * (0.5 * 4 + 0.5 * 3.125).
@@ -116,7 +128,7 @@ def test_the_loss_is_half_the_squared_error_of_the_actions_taken() -> None:
         observation=None,
         action=jnp.array([1, 0]),
         action_bonus=jnp.zeros((2, 2)),
-        targets=PQNTargets(jnp.array([[0.0, 4.0], [1.0, 1.0]])),
+        targets=jnp.array([[0.0, 4.0], [1.0, 1.0]]),
     )
     extrinsic, intrinsic = jnp.array([[9.0, 2.0], [4.0, 9.0]]), jnp.array([[9.0, 1.0], [3.0, 9.0]])
     total, terms = pqn(method="hash").loss(extrinsic, intrinsic, samples, jnp.asarray(1.0), jnp.mean)
@@ -154,7 +166,7 @@ def test_the_gradient_of_a_linear_network_is_the_step_of_tabular_q_learning() ->
             observation=None,
             action=made.action[:, 0],
             action_bonus=made.action_bonus[:, 0],
-            targets=jax.tree.map(lambda one: one[:, 0], returns),
+            targets=returns[:, 0],
         )
         return algorithm.loss(first, second, samples, jnp.asarray(0.0), jnp.sum)[0]
 

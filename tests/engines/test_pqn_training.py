@@ -73,6 +73,85 @@ def test_a_trained_agent_is_loaded_acts_and_is_saved_alone(tmp_path: Path) -> No
     assert alone.config.agent.label == "pqn"
 
 
+@pytest.mark.parametrize("env", ["xminigrid:MiniGrid-Empty-5x5", "atari:pong"])
+def test_images_and_symbols_are_learned_from(env: str, tmp_path: Path) -> None:
+    pytest.importorskip({"xminigrid": "xminigrid", "atari": "ale_py"}[env.partition(":")[0]])
+    small = ["--envs", "2", "--rollout-steps", "4", "--minibatches", "1", "--epochs", "1", "--steps", "16"]
+    small += ["--hidden", "8"] if env.startswith("xmini") else ["--channels", "2", "--features", "8", "--trunk", "8"]
+    out = str(tmp_path / "run")
+    assert call("train", env, "--method", "pqn", "--action-bonus", "hash", "--out", out, *small) == 0
+    assert all(row["parameters_finite"] for row in read_metrics(tmp_path / "run"))
+
+
+OWN = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from action_balance.algorithms.pqn.config import PQNConfig
+from action_balance.algorithms.pqn.pqn import PQN
+
+print("imported my_pqn")
+
+
+@dataclass(frozen=True)
+class MyConfig(PQNConfig):
+    twist: float = 1.0
+
+
+class Twisted(PQN):
+    Config: ClassVar[type] = MyConfig
+    terms: ClassVar[tuple] = (*PQN.terms, "twist")
+
+    def evaluate(self, first, second, mask):
+        return super().evaluate(first * self.settings.twist, second, mask)
+
+    def loss(self, *arguments):
+        total, terms = super().loss(*arguments)
+        return total, {**terms, "twist": total * self.settings.twist}
+
+
+class Same(PQN):
+    terms: ClassVar[tuple] = (*PQN.terms, "same")
+
+    def loss(self, *arguments):
+        total, terms = super().loss(*arguments)
+        return total, {**terms, "same": total}
+"""
+
+
+def test_a_subclass_of_a_user_is_trained_and_imported_only_where_it_is_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "my_pqn.py").write_text(OWN)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    sea, run = ["deep-sea", "--size", "4"], str(tmp_path / "run")
+    twisted = ["--algorithm", "my_pqn:Twisted", "--method", "hash", "--twist", "2"]
+    assert call("train", *sea, *SMALL, *twisted, "--out", run) == 0
+    assert call("train", *sea, *SMALL, "--algorithm", "my_pqn:Same", "--method", "hash", "--out", f"{run}2") == 0
+    for name, folder in (("twist", "run"), ("same", "run2")):
+        rows = read_metrics(tmp_path / folder)
+        factor = 2 if name == "twist" else 1
+        assert all(
+            row[f"loss_{name}"] == pytest.approx(factor * (row["loss_value_ext"] + row["loss_value_int"]))
+            for row in rows
+        )
+    sys.modules.pop("my_pqn")
+    capsys.readouterr()
+    for words in (["compare", run, "--out", str(tmp_path / "compared")], ["train", *sea, "--config", run]):
+        code = call(*words, *(["--algorithm", "pqn", "--print-config"] if words[0] == "train" else []))
+        assert code == 0
+        assert "imported my_pqn" not in capsys.readouterr().out
+    assert call("train", "--config", run, "--print-config") == 2
+    assert "--trust" in capsys.readouterr().err
+    for env in (sea, ["lock"]):  # its settings are kept in another environment
+        assert call("train", *env, "--config", run, "--trust", "--print-config") == 0
+        assert "twist = 2" in capsys.readouterr().out
+    agent = ab.Run(run, trust=True).agent()
+    file = agent.save(tmp_path / "own.agent")
+    cell = np.eye(16, dtype=np.float32)[0]
+    assert ab.load(file, trust=True).act(cell, mode="greedy") == agent.act(cell, mode="greedy")
+
+
 def test_what_does_not_fit_is_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for options, message in (
         (("--method", "ppo", "--algorithm", "pqn"), "--method ppo cannot be combined with --algorithm pqn"),

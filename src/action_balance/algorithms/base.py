@@ -23,7 +23,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 from action_balance.algorithms.networks import Policy, make_policy
 from action_balance.algorithms.state import Samples, Trajectory, UpdateInfo
 from action_balance.config.agent import AgentConfig
-from action_balance.config.algorithm import AlgorithmConfig
+from action_balance.config.algorithm import AlgorithmConfig, class_of
 from action_balance.config.registry import load_object
 from action_balance.core import returns
 from action_balance.envs.spec import EnvSpec
@@ -60,8 +60,8 @@ class Algorithm(Exploration, ABC):
     Config: ClassVar[type[AlgorithmConfig]]
     #: Whether the hidden layers of the network for observations are normalised (Ba et al., 2016).
     layer_norm: ClassVar[bool] = False
-    #: Initial gain of the second head, where it has hidden layers of its own.
-    second_gain: ClassVar[float] = 1.0
+    #: Initial gain of the second head; None for that of values.
+    second_gain: ClassVar[float | None] = None
     #: Names of the numbers that `loss` returns, and those of which the largest counts, in place of their sum.
     terms: ClassVar[tuple[str, ...]] = ()
     largest: ClassVar[tuple[str, ...]] = ()
@@ -202,8 +202,8 @@ def each(function: Callable[..., Array]) -> Callable[..., Array]:
 
 def make_algorithm(config: AgentConfig, spec: EnvSpec) -> Algorithm:
     """The algorithm of an agent, built-in or a user's, for an environment."""
-    name = config.algorithm.implementation or config.algorithm.name
-    kind = load_object(name)
+    name = config.algorithm.name
+    kind = load_object(class_of(name))
     if not (isinstance(kind, type) and issubclass(kind, Algorithm)):
         raise UserError(f"{name} is not a subclass of action_balance.algorithms.base.Algorithm")
     made: Algorithm = kind(config, spec)

@@ -136,9 +136,9 @@ def conclude(
     metrics = update_metrics(state, trajectory, info, episodes, coef, algorithm)
     if state.action_coef is None:
         return state, metrics
-    bonus, target = algorithm.config.exploration, algorithm.config.target_kl
-    limits = bonus.action_coef_min, bonus.action_coef_max
-    adapted = adapt(state.action_coef, metrics[algorithm.distance_name], target, bonus.action_coef_rate, *limits)
+    exploration, target = algorithm.config.exploration, algorithm.config.target_kl
+    limits = exploration.action_coef_min, exploration.action_coef_max
+    adapted = adapt(state.action_coef, metrics[algorithm.distance_name], target, exploration.action_coef_rate, *limits)
     return replace(state, action_coef=adapted), metrics
 
 

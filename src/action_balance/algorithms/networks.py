@@ -15,12 +15,18 @@ Policy = ActorCritic | SeparateActorCritic | ImageActorCritic | MixedActorCritic
 
 
 def make_policy(
-    spec: EnvSpec, config: AgentConfig, key: PRNGKeyArray, values: int = 2, norm: bool = False, gain: float = 1.0
+    spec: EnvSpec,
+    config: AgentConfig,
+    key: PRNGKeyArray,
+    values: int = 2,
+    norm: bool = False,
+    gain: float | None = None,
 ) -> Policy:
     """Create the network: its first head has an output for every choice of the actions, its second so many ``values``,
-    with an initial ``gain`` where it has a trunk of its own. Hidden layers are normalised with ``norm``."""
+    with an initial ``gain`` (default: that of values). Hidden layers are normalised with ``norm``."""
     actions, net = MultiCategorical(spec.nvec).choices, config.network
     common: dict[str, Any] = {"values": values, "norm": norm, "memory": config.recurrent_units, "key": key}
+    common |= {} if gain is None else {"value_gain": gain}
     if spec.is_mixed:
         sizes = MixedSizes(net.channels, net.features, net.hidden, net.trunk, net.small_layers)
         numbers = (spec.images, spec.vector, spec.shape[0] if spec.is_stack else 1, sizes, actions)
@@ -31,5 +37,5 @@ def make_policy(
         return ImageActorCritic(*layout, dtype=net.precision, small_layers=net.small_layers, **common)
     layers = (spec.inputs, net.hidden, net.layers, actions)
     if net.trunks == "separate":
-        return SeparateActorCritic(*layers, activation=net.activation, value_gain=gain, **common)
+        return SeparateActorCritic(*layers, activation=net.activation, **common)
     return ActorCritic(*layers, activation=net.activation, **common)

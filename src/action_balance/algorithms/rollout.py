@@ -94,7 +94,6 @@ def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -
     actor = make_actor(state, algorithm)
     # All randomness is drawn at once.
     steps = (config.algorithm.rollout_steps, config.envs)
-    epsilon = algorithm.epsilons(actor.epsilon, jnp.arange(config.envs))
     noise = shard(jax.random.gumbel(action_key, (*steps, distribution.choices)), axis=1)
     step_keys = shard(jax.random.split(step_key, steps), axis=1)
 
@@ -112,7 +111,7 @@ def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -
             observation, number, memory
         )
         behaviour = jax.vmap(lambda x, y, e: algorithm.behaviour_logits(x, y, actor.coef, None, e))(
-            acted.preferences, acted.action_bonus, epsilon
+            acted.preferences, acted.action_bonus, actor.epsilon
         )
         action = jax.vmap(distribution.sample)(behaviour, noise)
         environments, outcome = each_environment(environment.step)(environments, action, keys)
@@ -131,7 +130,7 @@ def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -
             next_index=jax.vmap(index)(outcome.next_obs),
             info=outcome.info,
             memory=memory,
-            epsilon=epsilon,
+            epsilon=actor.epsilon,
         )
         ended = outcome.terminated | outcome.truncated
         following = jax.vmap(algorithm.following_obs)(observation, outcome.observation, ended)

@@ -29,7 +29,7 @@ class Actor(eqx.Module):
     bonus_state: PyTree
     obs_stats: RunningMeanStd
     coef: Float[Array, ""]  # c of Eq. 5
-    epsilon: Float[Array, ""] | None = None  # probability of random actions, where it is not constant
+    epsilon: Float[Array, " N"] | None = None  # probability of random actions, where it is not constant
 
 
 class Trajectory(eqx.Module):

@@ -31,7 +31,7 @@ from action_balance.config.methods import (
 from action_balance.config.presets import preset_config, with_method
 from action_balance.config.registry import algorithm_class, env_class, families, known_names
 from action_balance.config.train import TrainConfig
-from action_balance.config.trust import FAMILY, NAME, OF_GYMNASIUM
+from action_balance.config.trust import ALGORITHM, FAMILY, NAME, OF_GYMNASIUM
 from action_balance.errors import UserError
 from action_balance.files import Data
 from action_balance.reading import Damaged, is_file, read_json
@@ -114,7 +114,11 @@ class Train(Command):
         config = chosen.get("config")
         if config is None or not is_settings_file(config):
             return make(chosen)
-        approved = None if chosen.get("trust") else lambda data: _typed(data, env, {*typed.words})
+        approved = (
+            None
+            if chosen.get("trust")
+            else lambda data: _typed(data, env, {*typed.words}, chosen.get(f"{AGENT}.algorithm.name"))
+        )
         return form_with_file(config, {*typed.words, *chosen}, chosen, flags, make, approved)
 
     @classmethod
@@ -237,7 +241,7 @@ def _start(chosen: Mapping[str, Any], typed: set[str]) -> dict[str, Any]:
     if config is not None and not is_settings_file(config):
         if preset is not None:
             raise UserError("--preset and --config both set what to start from: use only one of them")
-        earlier = _earlier(config, env, typed, bool(chosen.get("trust")))
+        earlier = _earlier(config, env, typed, names[3], bool(chosen.get("trust")))
         return {"settings": earlier, AGENT: with_method(earlier.agent, *names)}
     return {AGENT: preset_config(preset or _family(env).preset_of(env or ""), *names)}
 
@@ -274,7 +278,7 @@ def _family(name: str | None) -> type[EnvConfig]:
         return EnvConfig
 
 
-def _earlier(path: Path, env: str | None, typed: set[str], trust: bool) -> TrainConfig:
+def _earlier(path: Path, env: str | None, typed: set[str], algorithm: str | None, trust: bool) -> TrainConfig:
     """The settings of an earlier run, from its folder or its config.json. What was typed replaces them."""
     from action_balance.runs import read_config
 
@@ -284,12 +288,14 @@ def _earlier(path: Path, env: str | None, typed: set[str], trust: bool) -> Train
         except Damaged:
             raise UserError(f"{path} is not the config.json of a run: give that file or the run's folder") from None
     data = read_config(path)
-    return TrainConfig.from_dict(data, trust, _typed(data, env, typed), typing=True)
+    return TrainConfig.from_dict(data, trust, _typed(data, env, typed, algorithm), typing=True)
 
 
-def _typed(data: Data, env: str | None, typed: set[str]) -> set[str]:
+def _typed(data: Data, env: str | None, typed: set[str], algorithm: str | None) -> set[str]:
     """The settings and names that were typed, which replace those of a file."""
     found = {path.removeprefix("settings.") for path in typed}
+    if algorithm is not None and setting(data, ALGORITHM) == algorithm:
+        found = {*found, algorithm} - {ALGORITHM}  # the same one, with its settings
     if env is not None:
         found.add(env)
         before = data["env"].get("name") if isinstance(data.get("env"), dict) else None

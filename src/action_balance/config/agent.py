@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from action_balance.config.algorithm import ALGORITHMS, DEFAULT, AlgorithmConfig, MinibatchOf
+from action_balance.config.algorithm import DEFAULT, AlgorithmConfig, MinibatchOf, settings_of
 from action_balance.config.bonuses import bonus_parts, default_normalization
 from action_balance.config.exploration import (
     ADAPTS,
@@ -66,7 +66,7 @@ class AgentConfig(Settings):
     """Environment steps per seed, those of the warm-up included, rounded down to whole rollouts."""
     envs: int = count(8)
     """Number of parallel environments."""
-    algorithm: AlgorithmConfig = field(default_factory=load_object(ALGORITHMS[DEFAULT]))
+    algorithm: AlgorithmConfig = field(default_factory=load_object(settings_of(DEFAULT)))
     exploration: ExplorationConfig = field(default_factory=ExplorationConfig)
     bonus_settings: FrozenDict = field(default_factory=FrozenDict)
     """Settings of individual bonuses, by name of the bonus."""
@@ -125,13 +125,16 @@ class AgentConfig(Settings):
             if getattr(self.exploration, name) != default:
                 other = "none" if default is None else default
                 raise UserError(f"{reason}: leave out {flag(name)}, or set it to {other}")
-        if self.adapts and self.epsilon and not self.algorithm.adapts_with_epsilon:
+        varies = self.epsilon or self.exploration.epsilon_end
+        if self.adapts and varies and not self.algorithm.adapts_with_epsilon:
             raise UserError("--action-coef auto and --epsilon both change KL(beta || pi): choose one of them")
         given = {name: getattr(self.exploration, name) for name in OF_EPSILON}
         learns = {"memory": self.recurrent_units or None, "entropy_coef": getattr(self.algorithm, "entropy_coef", None)}
         for name, value in {**given, **learns}.items() if self.uniform else ():
             if value != getattr(ExplorationConfig, name, None):
                 raise UserError(f"{self.label} acts at random and does not learn: leave out {flag(name)}")
+        if given["epsilon_spread"] and not varies:
+            raise UserError("--epsilon-spread needs random actions: add --epsilon, or leave it out")
         if given["epsilon_decay"] != 1 and given["epsilon_end"] is None:
             raise UserError("--epsilon-decay needs --epsilon-end: give both or neither")
 
@@ -139,7 +142,10 @@ class AgentConfig(Settings):
         """Raise a `UserError` if the method is that of another algorithm."""
         wanted, has = self.method_settings.algorithm, self.algorithm.name
         if wanted not in (None, has):
-            raise UserError(f"--method {self.method} cannot be combined with --algorithm {has}: leave out one of them")
+            raise UserError(
+                f"--method {self.method} cannot be combined with --algorithm {has}: leave out one of them, or "
+                f"in Python use agent_config, which chooses the algorithm of a method"
+            )
         if self.method_settings.entropy_factor != 1 and not self.algorithm.has_entropy:
             raise UserError(f"--method {self.method} needs an entropy in the loss, and {has} has none: choose another")
 
@@ -239,7 +245,7 @@ class AgentConfig(Settings):
     @property
     def beta_differs(self) -> bool:
         """Whether the behaviour policy beta is another one than pi."""
-        return self.balances or self.epsilon > 0 or bool(self.exploration.epsilon_end)
+        return self.balances or bool(self.epsilon or self.exploration.epsilon_end)
 
     def settings_of(self, bonus: str) -> FrozenDict:
         """Settings of one bonus that differ from its defaults: the method's, then those of the config."""

@@ -7,18 +7,25 @@ from typing import Any, ClassVar, Literal
 
 from action_balance.config.fields import Settings, count, number
 
-#: The settings of each algorithm, by name; the first one is the default. Also any ``MODULE:CLASS`` of an `Algorithm`,
-#: whose settings are its ``Config``.
-ALGORITHMS = {
-    "ppo": "action_balance.algorithms.ppo.config:PPOConfig",
-    "pqn": "action_balance.algorithms.pqn.config:PQNConfig",
-}
-DEFAULT = next(iter(ALGORITHMS))
+#: The built-in algorithms, of which the first one is the default; also any ``MODULE:CLASS`` of an `Algorithm`, whose
+#: settings are its ``Config``.
+ALGORITHMS = ("ppo", "pqn")
+DEFAULT = ALGORITHMS[0]
 
 Ends = Literal["never", "terminated", "episode"]  # where the intrinsic return can be cut
 MinibatchOf = Literal["environments", "samples"]  # what a minibatch is drawn from
 #: Largest weight of a term, or learning rate.
 MAX_COEF = 1e6
+
+
+def class_of(name: str) -> str:
+    """Where the class of an algorithm is, ``MODULE:CLASS``."""
+    return f"action_balance.algorithms.{name}.{name}:{name.upper()}" if name in ALGORITHMS else name
+
+
+def settings_of(name: str) -> str:
+    """Where the settings of a built-in algorithm are, ``MODULE:CLASS``."""
+    return f"action_balance.algorithms.{name}.config:{name.upper()}Config"
 
 
 @dataclass(frozen=True)
@@ -64,8 +71,6 @@ class AlgorithmConfig(Settings):
     applies to the extrinsic return and, with --intrinsic-ends episode, to the intrinsic return. Without this flag, a
     time limit counts as a terminal state (RND)."""
 
-    #: Where the `Algorithm` is, ``MODULE:CLASS``; None for what ``--algorithm`` names itself.
-    implementation: ClassVar[str | None] = None
     #: What differs from the defaults in each of `config.presets.PRESETS`: settings of the agent, by path.
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     #: c of Eq. 5 where neither a setting nor the method has one.
@@ -82,8 +87,8 @@ class AlgorithmConfig(Settings):
     def __post_init__(self) -> None:
         if not self.name:  # that of the class, unless a file or a user says which one it is
             path = f"{type(self).__module__}:{type(self).__qualname__}"
-            own = path.removesuffix(".Config")
-            object.__setattr__(self, "name", next((name for name, one in ALGORITHMS.items() if one == path), own))
+            name = next((name for name in ALGORITHMS if settings_of(name) == path), path.removesuffix(".Config"))
+            object.__setattr__(self, "name", name)
         super().__post_init__()
 
     def stall_reason(self, metrics: Mapping[str, float], separate_trunks: bool | None) -> str | None:

@@ -60,17 +60,17 @@ def preset_config(
     method: str | None = None,
     intrinsic: str | None = None,
     action_bonus: str | None = None,
-    algorithm: str | None = None,
+    algorithm: str | AlgorithmConfig | None = None,
 ) -> AgentConfig:
     """The settings of a preset for a method (default: the preset's), or for other bonuses in place of the method's, and
     for an algorithm (default: the method's, or the first of all)."""
     start = PRESETS[check_name("preset", preset, PRESETS)]
     method = check_name("--method", method or start.method, METHODS)
     algorithm = algorithm or METHODS[method].algorithm or DEFAULT
-    if algorithm != DEFAULT:
-        start = with_algorithm(start.preset or "study", algorithm_class(algorithm)(algorithm))
+    named_by = algorithm_class(algorithm)(algorithm) if isinstance(algorithm, str) else algorithm
+    start = with_algorithm(start.preset or "study", named_by)
     named = replace(start, method=method, intrinsic=intrinsic, action_bonus=action_bonus)
-    changed: AgentConfig = with_values(named, tuned(preset, method, intrinsic, action_bonus, algorithm))
+    changed: AgentConfig = with_values(named, tuned(preset, method, intrinsic, action_bonus, named_by.name))
     return changed
 
 
@@ -83,11 +83,12 @@ def with_method(
 ) -> AgentConfig:
     """Settings with other bonuses, or another algorithm: what they have from their preset is exchanged for what it has
     for these."""
-    old = (agent.method, agent.intrinsic, agent.action_bonus, agent.algorithm.name)
+    old = (agent.method, agent.intrinsic, agent.action_bonus, agent.algorithm)
     wanted = algorithm or METHODS[method or agent.method].algorithm
-    preset, given = agent.preset or "study", (method, intrinsic, action_bonus, wanted)
+    preset, given = agent.preset or "study", (method, intrinsic, action_bonus)
     before = preset_config(preset, *old)
-    after = preset_config(preset, *(new or one for new, one in zip(given, old, strict=True)))
+    method, intrinsic, action_bonus = (new or one for new, one in zip(given, old[:3], strict=True))
+    after = preset_config(preset, method, intrinsic, action_bonus, wanted or agent.algorithm)
     made = _exchanged_fields(agent, before, after)
     own, names = made["bonus_settings"], (after.intrinsic_name, after.action_bonus_name)
     used = {part for name in names for part in (name, *bonus_parts(name, own.get(name, {})))}
@@ -126,7 +127,7 @@ def agent_config(preset: str = "classic", **changes: Any) -> AgentConfig:
     algorithm = changes.get("algorithm")
     if isinstance(algorithm, str):
         del changes["algorithm"]
-    named = algorithm if isinstance(algorithm, str) else getattr(algorithm, "name", None)
+    named = algorithm if isinstance(algorithm, str | AlgorithmConfig) else None
     method, intrinsic, action_bonus = (changes.get(name) for name in ("method", "intrinsic", "action_bonus"))
     start = preset_config(preset, method, intrinsic, action_bonus, named)
     return replace(start, **changes)

@@ -13,9 +13,10 @@ from functools import partial
 from types import FunctionType
 from typing import Any
 
-from action_balance.config.algorithm import ALGORITHMS, AlgorithmConfig
+from action_balance.config.algorithm import ALGORITHMS, AlgorithmConfig, settings_of
 from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
 from action_balance.config.families import FAMILIES, built_in
+from action_balance.config.fields import is_required
 from action_balance.config.trust import is_standard
 from action_balance.errors import UserError, check_name, flag
 from action_balance.files import reason
@@ -162,13 +163,14 @@ def algorithm_class(name: str) -> type[AlgorithmConfig]:
     """The settings of an algorithm: a built-in one, or a user's ``MODULE:CLASS``, which has them as ``Config``."""
     if name not in ALGORITHMS and ":" not in name:
         check_name("--algorithm", name, ALGORITHMS)
-    found = load_object(ALGORITHMS.get(name, name))
-    kind = found if name in ALGORITHMS else getattr(found, "Config", None)
-    if not (isinstance(kind, type) and issubclass(kind, AlgorithmConfig)):
+    kind = load_object(settings_of(name)) if name in ALGORITHMS else getattr(load_object(name), "Config", None)
+    if not (isinstance(kind, type) and issubclass(kind, AlgorithmConfig) and "__dataclass_fields__" in vars(kind)):
         raise UserError(
-            f"{name} is not an algorithm: inherit from action_balance.algorithms.base.Algorithm, with a dataclass "
-            f"Config that inherits from AlgorithmConfig"
+            f"{name} is not an algorithm: inherit from action_balance.algorithms.base.Algorithm, with a frozen "
+            f"dataclass Config that inherits from AlgorithmConfig"
         )
+    if required := [one.name for one in fields(kind) if is_required(one)]:
+        raise UserError(f"{name}.Config has no default for {required[0]}: every setting needs one")
     return kind
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from action_balance.config.agent import AgentConfig
@@ -9,10 +10,9 @@ from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
 from action_balance.config.fields import Settings, count
 from action_balance.config.network import OF_IMAGES, OF_VECTORS
 from action_balance.config.presets import with_algorithm
-from action_balance.config.registry import resolve_class
 from action_balance.config.serialization import from_dict, to_dict
 from action_balance.config.stopping import StopCondition
-from action_balance.config.trust import FAMILY, OF_GYMNASIUM, check_trusted
+from action_balance.config.trust import ALGORITHM, FAMILY, OF_GYMNASIUM, check_trusted
 from action_balance.config.unloaded import unloaded, unloaded_class
 from action_balance.errors import UserError, check_unused
 
@@ -128,9 +128,12 @@ class TrainConfig(Settings):
         """From plain data, to be trained or evaluated."""
         if not trust:
             check_trusted(data, typed, typing)
-        if FAMILY in typed:
-            return from_dict(cls, unloaded(data), unloaded_class)
-        return from_dict(cls, data, resolve_class)
+        return cls._unloaded(data, FAMILY in typed, ALGORITHM in typed)
+
+    @classmethod
+    def _unloaded(cls, data: dict[str, Any], env: bool, algorithm: bool) -> "TrainConfig":
+        """From plain data, without importing the family of the environment, or the algorithm, if they are a user's."""
+        return from_dict(cls, unloaded(data, env, algorithm), partial(unloaded_class, env=env, algorithm=algorithm))
 
     @classmethod
     def of_run(cls, data: dict[str, Any], trust: bool = False, env: Any = None) -> "TrainConfig":
@@ -141,4 +144,9 @@ class TrainConfig(Settings):
     @classmethod
     def for_display(cls, data: dict[str, Any]) -> "TrainConfig":
         """From plain data of anybody, to be shown or compared with others: no module that they name is imported."""
-        return from_dict(cls, unloaded(data), unloaded_class)
+        return cls._unloaded(data, env=True, algorithm=True)
+
+    @classmethod
+    def of_agent(cls, data: dict[str, Any]) -> "TrainConfig":
+        """From plain data, to act: the family of the environment is not imported."""
+        return cls._unloaded(data, env=True, algorithm=False)

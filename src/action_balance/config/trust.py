@@ -22,6 +22,8 @@ GYM = "gym:"
 WITH_MODULES = (GYM, "gymnax:")
 #: The settings that name an environment: a family of a user, or what ``gym:`` or ``gymnax:`` leads to.
 FAMILY, NAME = "env.family", "env.name"
+#: The setting that names an algorithm.
+ALGORITHM = "agent.algorithm.name"
 #: The settings of a Gymnasium environment that a function of the user takes the place of, by their place in a config.
 OF_GYMNASIUM = (NAME, "env.wrapper", "env.env_kwargs")
 #: Modules of environment libraries whose wrappers need an environment only, and do nothing but wrap it.
@@ -113,7 +115,7 @@ def _of_agent(agent: Data) -> Iterator[Named]:
             yield Named(f"agent.{setting}", name, f"the bonus {name}", _imports(name))
     name = _group(agent, "algorithm").get("name")
     if isinstance(name, str) and ":" in name:
-        yield Named("agent.algorithm.name", name, f"the algorithm {name}", _imports(name))
+        yield Named(ALGORITHM, name, f"the algorithm {name}", _imports(name))
 
 
 def _parsed(kwargs: Any) -> Any:

@@ -39,25 +39,25 @@ class UnloadedAlgorithmConfig(AlgorithmConfig):
     settings: FrozenDict = field(default_factory=FrozenDict)
 
 
-def unloaded(config: Data) -> Data:
-    """The settings of a run such that reading them imports nothing of a user."""
-    env, agent = config.get("env"), config.get("agent")
-    if isinstance(env, dict) and isinstance(env.get("name"), str) and is_own(env["name"]):
-        settings = {name: value for name, value in env.items() if name != "name"}
-        config = {**config, "env": {"name": env["name"], "settings": settings}}
-    algorithm = agent.get("algorithm") if isinstance(agent, dict) else None
-    if isinstance(agent, dict) and isinstance(algorithm, dict) and algorithm.get("name") not in ALGORITHMS:
-        common = {one.name: algorithm[one.name] for one in fields(AlgorithmConfig) if one.name in algorithm}
-        rest = {name: value for name, value in algorithm.items() if name not in common}
+def unloaded(config: Data, env: bool = True, algorithm: bool = True) -> Data:
+    """The settings of a run such that reading them imports no environment of a user, and no algorithm."""
+    found, agent = config.get("env"), config.get("agent")
+    if env and isinstance(found, dict) and isinstance(found.get("name"), str) and is_own(found["name"]):
+        settings = {name: value for name, value in found.items() if name != "name"}
+        config = {**config, "env": {"name": found["name"], "settings": settings}}
+    found = agent.get("algorithm") if isinstance(agent, dict) else None
+    if algorithm and isinstance(agent, dict) and isinstance(found, dict) and found.get("name") not in ALGORITHMS:
+        common = {one.name: found[one.name] for one in fields(AlgorithmConfig) if one.name in found}
+        rest = {name: value for name, value in found.items() if name not in common}
         config = {**config, "agent": {**agent, "algorithm": {**common, "settings": rest}}}
     return config
 
 
-def unloaded_class(kind: type, data: Data) -> type:
+def unloaded_class(kind: type, data: Data, env: bool = True, algorithm: bool = True) -> type:
     """As `resolve_class`, but nothing outside of this package is imported."""
     name = data.get("name")
-    if kind is EnvConfig and isinstance(name, str) and is_own(name):
+    if env and kind is EnvConfig and isinstance(name, str) and is_own(name):
         return UnloadedEnvConfig
-    if kind is AlgorithmConfig and name not in ALGORITHMS:
+    if algorithm and kind is AlgorithmConfig and name not in ALGORITHMS:
         return UnloadedAlgorithmConfig
     return resolve_class(kind, data)

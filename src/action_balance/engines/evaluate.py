@@ -93,7 +93,7 @@ def decide(
     found, _, bonus, memory = act(actor, observation, index, algorithm, mask, memory)
     logits = behaviour = algorithm.policy(found, mask)
     if with_bonus:
-        epsilon = algorithm.average_epsilon(actor.epsilon)
+        epsilon = None if actor.epsilon is None else actor.epsilon.mean()
         behaviour = algorithm.behaviour_logits(found, bonus, actor.coef, mask, epsilon)
     noise = jax.random.gumbel(key, logits.shape)
     preferences = jnp.stack([logits, logits + noise, behaviour + noise])[mode]

@@ -135,28 +135,13 @@ class Exploration:
         chance = self.config.epsilon if epsilon is None else epsilon
         return self.distribution.per_component(lambda x, m: mix_uniform(x, chance, m), logits, mask)
 
-    @property
-    def _varies(self) -> bool:
-        """Whether epsilon is another one in some environments or at some times."""
-        exploration = self.config.exploration
-        return exploration.epsilon_spread or exploration.epsilon_end is not None
-
-    def epsilon(self, updates: Int[Array, ""]) -> Float[Array, ""] | None:
-        """The probability of random actions after so many updates; None where it is the same everywhere and always."""
-        if not self._varies:
-            return None
+    def epsilon(self, updates: Int[Array, ""]) -> Float[Array, " N"] | None:
+        """The probability of random actions in every environment after so many updates; None where it is the same
+        everywhere and always."""
         exploration, start = self.config.exploration, self.config.epsilon
-        end = start if exploration.epsilon_end is None else exploration.epsilon_end
-        return linear_decay(start, end, updates / max(1.0, exploration.epsilon_decay * (self.config.updates - 1)))
-
-    def average_epsilon(self, epsilon: Float[Array, ""] | None) -> Float[Array, ""] | None:
-        """The mean over the environments."""
-        halved = epsilon is not None and self.config.exploration.epsilon_spread
-        return epsilon / 2 if epsilon is not None and halved else epsilon
-
-    def epsilons(self, epsilon: Float[Array, ""] | None, numbers: Int[Array, " n"]) -> Float[Array, " n"] | None:
-        """The same for environments with these numbers; None where `epsilon` is."""
-        if epsilon is None:
+        if not exploration.epsilon_spread and exploration.epsilon_end is None:
             return None
-        spread = numbers / max(1, self.config.envs - 1) if self.config.exploration.epsilon_spread else 1.0
-        return jnp.broadcast_to(epsilon * spread, numbers.shape)
+        end = start if exploration.epsilon_end is None else exploration.epsilon_end
+        now = linear_decay(start, end, updates / max(1.0, exploration.epsilon_decay * (self.config.updates - 1)))
+        first = 0.0 if exploration.epsilon_spread and self.config.envs > 1 else 1.0
+        return now * jnp.linspace(first, 1.0, self.config.envs)

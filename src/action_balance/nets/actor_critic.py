@@ -60,6 +60,7 @@ class ActorCritic(ResidualPolicy):
         memory: int = 0,
         values: int = 2,
         norm: bool = False,
+        value_gain: float = 0.01,
         key: PRNGKeyArray,
     ) -> None:
         trunk_key, *head_keys = jax.random.split(key, 5)
@@ -67,7 +68,9 @@ class ActorCritic(ResidualPolicy):
         self.trunk = make_layers(widths, trunk_key)
         self.activation, self.norm = activation, norm
         self.memory, width = make_memory(memory, widths[-1], 1, key)
-        self.actor, self.critic, self.policy_head, self.value_head = make_heads(width, actions, head_keys, values)
+        self.actor, self.critic, self.policy_head, self.value_head = make_heads(
+            width, actions, head_keys, values, value_gain
+        )
 
     def nonlinear(self, x: Array) -> Array:
         return normalizing(ACTIVATIONS[self.activation], self.norm)(x)

@@ -144,6 +144,7 @@ class ImageActorCritic(ResidualPolicy):
         memory: int = 0,
         values: int = 2,
         norm: bool = False,
+        value_gain: float = 0.01,
         small_layers: int = 3,
         key: PRNGKeyArray,
     ) -> None:
@@ -156,7 +157,9 @@ class ImageActorCritic(ResidualPolicy):
         sizes = ((inputs, first, first_key), (first, width, second_key))
         self.trunk = [Linear(a, b, gain=GAIN, key=k) for a, b, k in sizes]
         self.memory, width = make_memory(memory, width, 1, key)
-        self.actor, self.critic, self.policy_head, self.value_head = make_heads(width, actions, head_keys, values)
+        self.actor, self.critic, self.policy_head, self.value_head = make_heads(
+            width, actions, head_keys, values, value_gain
+        )
         self.dtype, self.norm = jnp.dtype(dtype), norm
 
     @property

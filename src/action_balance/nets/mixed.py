@@ -61,6 +61,7 @@ class MixedActorCritic(ResidualPolicy):
         memory: int = 0,
         values: int = 2,
         norm: bool = False,
+        value_gain: float = 0.01,
         key: PRNGKeyArray,
     ) -> None:
         """For stacks of images of these shapes, (H, W, C), and of vectors of so many numbers."""
@@ -81,7 +82,9 @@ class MixedActorCritic(ResidualPolicy):
         inputs = sizes.features * len(images) + (sizes.hidden if numbers else 0)
         self.trunk = Linear(inputs, sizes.trunk, gain=GAIN, key=trunk_key)
         self.memory, width = make_memory(memory, sizes.trunk, 1, key)
-        self.actor, self.critic, self.policy_head, self.value_head = make_heads(width, actions, head_keys, values)
+        self.actor, self.critic, self.policy_head, self.value_head = make_heads(
+            width, actions, head_keys, values, value_gain
+        )
         self.norm = norm
 
     @property

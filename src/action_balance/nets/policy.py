@@ -84,7 +84,7 @@ class ResidualPolicy(PolicyNet):
 
 
 def make_heads(
-    width: int, actions: int, keys: Sequence[PRNGKeyArray], values: int = 2
+    width: int, actions: int, keys: Sequence[PRNGKeyArray], values: int = 2, value_gain: float = 0.01
 ) -> tuple[Linear, Linear, Linear, Linear]:
     """The layers of a `ResidualPolicy`: actor, critic, policy head and value head, each with its key."""
     actor, critic, policy, value = keys
@@ -92,7 +92,7 @@ def make_heads(
         Linear(width, width, gain=0.1, key=actor),
         Linear(width, width, gain=0.1, key=critic),
         Linear(width, actions, gain=0.01, key=policy),
-        Linear(width, values, gain=0.01, key=value),
+        Linear(width, values, gain=value_gain, key=value),
     )
 
 

@@ -174,17 +174,18 @@ class Agent:
 
         return _cut(jax.vmap(softmax)(logits), lead)
 
-    def values(self, obs: Any, *, began: Any = False) -> Values:
+    def values(self, obs: Any, mask: Any = None, *, began: Any = False) -> Values:
         """Values of observations, for both reward streams.
 
         Args:
             obs: one observation, or a batch.
+            mask: which actions are allowed, as for `act`; Q-learning values a state by the best of these.
             began: whether episodes begin, as for `act`.
 
         Returns:
             The extrinsic and the intrinsic value of each.
         """
-        made, lead = self._view(obs, began=began)
+        made, lead = self._view(obs, mask, began)
         unit = 1 if self._saved.state.reward_unit is None else self._saved.state.reward_unit
         return Values(_cut(made.values[:, 1] * unit, lead), _cut(made.values[:, 0], lead))
 

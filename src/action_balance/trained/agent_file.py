@@ -17,6 +17,7 @@ from action_balance.algorithms.base import make_algorithm
 from action_balance.algorithms.learner import init_agent
 from action_balance.algorithms.state import Params, TrainedAgent
 from action_balance.config.env import EnvConfig
+from action_balance.config.registry import resolve_class
 from action_balance.config.serialization import from_dict
 from action_balance.config.train import TrainConfig
 from action_balance.config.trust import check_trusted
@@ -103,14 +104,16 @@ def load(path: Path, trust: bool = False, plays: bool = False, env: Any = None) 
 def _without_packages(data: Data) -> TrainConfig:
     """Settings from plain data; what the environment needs does not have to be installed."""
     try:
-        return TrainConfig.for_display(data)
+        return TrainConfig.of_agent(data)
     except UserError:
         env = data.get("env")
         if not isinstance(env, dict) or not isinstance(env.get("name"), str):
             raise
         settings = {name: value for name, value in env.items() if name != "name"}
         plain = {**data, "env": {"name": env["name"], "settings": settings}}
-        return from_dict(TrainConfig, plain, lambda kind, _: UnloadedEnvConfig if kind is EnvConfig else kind)
+        return from_dict(
+            TrainConfig, plain, lambda kind, of: UnloadedEnvConfig if kind is EnvConfig else resolve_class(kind, of)
+        )
 
 
 def _read(path: Path) -> tuple[Data, dict[str, np.ndarray]]:

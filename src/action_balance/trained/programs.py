@@ -74,7 +74,7 @@ def view(
     found, values, bonus, _ = jax.vmap(lambda one, i, m, before: act(actor, one, i, algorithm, m, before))(
         obs, index, mask, memory
     )
-    epsilon = algorithm.average_epsilon(actor.epsilon)
+    epsilon = None if actor.epsilon is None else actor.epsilon.mean()
     beta = jax.vmap(lambda x, y, m: algorithm.behaviour_logits(x, y, actor.coef, m, epsilon))(found, bonus, mask)
     return Outputs(jax.vmap(algorithm.policy)(found, mask), beta, values, bonus)
 

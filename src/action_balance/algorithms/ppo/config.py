@@ -48,7 +48,6 @@ class PPOConfig(AlgorithmConfig):
     normalize_advantages: bool = False
     """Standardise the advantages of every minibatch to mean 0 and standard deviation 1."""
 
-    implementation: ClassVar[str | None] = "action_balance.algorithms.ppo.ppo:PPO"
     has_entropy: ClassVar[bool] = True
     metrics: ClassVar[tuple[str, ...]] = (
         *("loss_policy", "loss_value_int", "loss_value_ext", "clip_fraction", "first_ratio"),

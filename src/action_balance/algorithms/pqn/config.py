@@ -40,7 +40,6 @@ class PQNConfig(AlgorithmConfig):
     temperature: float = number(0.0)
     """Temperature of the softmax over Q-values that actions are drawn from; 0: the action with the largest Q-value."""
 
-    implementation: ClassVar[str | None] = "action_balance.algorithms.pqn.pqn:PQN"
     epsilon: ClassVar[float] = 0.1
     action_coef: ClassVar[float] = 0.1  # Q-values are much smaller than logits
     adapts_with_epsilon: ClassVar[bool] = True

@@ -2,10 +2,9 @@
 
 from typing import ClassVar
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from action_balance.algorithms.base import Algorithm, Experience, Mean, Metrics, Targets, each
 from action_balance.algorithms.pqn.config import PQNConfig
@@ -15,24 +14,18 @@ from action_balance.core.balance import FORBIDDEN, mask_logits
 from action_balance.core.losses import squared_error
 
 
-class PQNTargets(eqx.Module):
-    """What the loss needs of each sample; axes (T, N), or (B,) inside a minibatch."""
-
-    returns: Float[Array, "*b 2"]  # lambda-returns of the intrinsic and the extrinsic stream
-
-
 class PQN(Algorithm):
     """Parallelised Q-network (Gallici et al., 2024, https://arxiv.org/abs/2407.04811): Q(lambda) without a replay
     buffer and without target networks, which layer normalisation makes stable.
 
     The network's heads are the Q-values of the extrinsic and of the intrinsic stream. Both are of the policy that is
-    greedy in their weighted sum Q. It acts by ``Q + c Normalize(r_ab)``: with the bonus ``sqrt(log t / N(s, a))``, raw,
+    greedy in their weighted sum Q. It acts by ``Q + c Normalize(r_ab)``: with the bonus ``sqrt(2 ln t / N(s, a))``,
     that is UCB. An action of several components has Q-values for each, and the value of a state is their mean.
     """
 
     Config: ClassVar[type[AlgorithmConfig]] = PQNConfig
     layer_norm: ClassVar[bool] = True
-    second_gain: ClassVar[float] = 0.01
+    second_gain: ClassVar[float | None] = 0.0  # where there is no intrinsic reward, it stays zero
     terms: ClassVar[tuple[str, ...]] = ("value_int", "value_ext")
     distance_name: ClassVar[str] = "tv_beta_pi"
 
@@ -42,7 +35,7 @@ class PQN(Algorithm):
 
     def evaluate(self, first: Array, second: Array, mask: Array | None) -> tuple[Array, Array]:
         """Q-values, and the values of both streams under the action that is greedy in Q."""
-        q = mask_logits(self.settings.extrinsic_coef * first + self.config.intrinsic_coef * second, mask)
+        q = mask_logits(self.settings.extrinsic_coef * first + self.settings.intrinsic_coef * second, mask)
         best = self.distribution.mode(q)
         return q, jnp.stack([self.distribution.chosen(one, best).mean() for one in (second, first)])
 
@@ -54,17 +47,17 @@ class PQN(Algorithm):
         def greedy(q: Array) -> Array:
             return jnp.where(q < q.max(), FORBIDDEN, 0.0)
 
-        return self.distribution.per_component(greedy, mask_logits(preferences, mask))
+        return self.distribution.per_component(greedy, preferences)
 
     def targets(self, experience: Experience) -> Targets:
         """Lambda-returns ``G_t = r_t + gamma ((1 - lambda) V(s_{t+1}) + lambda G_{t+1})``."""
         returns = experience.trajectory.values + self.advantages(experience, self.settings.q_lambda)
-        return Targets(PQNTargets(returns), {"returns": returns})
+        return Targets(returns, {"returns": returns})
 
     def loss(self, first: Array, second: Array, samples: Samples, coef: Array, mean: Mean) -> tuple[Array, Metrics]:
         def of_sample(sample: Samples, extrinsic: Array, intrinsic: Array) -> Array:
             taken = jnp.stack([self.distribution.chosen(one, sample.action) for one in (intrinsic, extrinsic)])
-            returns = jnp.broadcast_to(sample.targets.returns[:, None], taken.shape)
+            returns = jnp.broadcast_to(sample.targets[:, None], taken.shape)
             return squared_error(taken, returns).mean(axis=-1)
 
         errors = jax.vmap(of_sample)(samples, first, second)
@@ -84,6 +77,6 @@ class PQN(Algorithm):
         def one(preferences: Array, bonus: Array, mask: Array | None) -> Array:
             parts = (self.shift(preferences, bonus, coef, mask), preferences)
             shifted, pi = (self.distribution.per_component(jax.nn.softmax, self.policy(part, mask)) for part in parts)
-            return jnp.abs(shifted - pi).sum() / 2
+            return jnp.abs(shifted - pi).sum() / (2 * len(self.spec.nvec))
 
         return {self.distance_name: each(one)(trajectory.preferences, trajectory.action_bonus, trajectory.mask).mean()}

@@ -158,7 +158,9 @@ def decide(
     buffer = buffer.see(frame, ends)
     distribution = algorithm.distribution
     found, values, bonus, _ = jax.vmap(lambda obs, m: act(actor, obs, 0, algorithm, m))(buffer.stacks(), mask)
-    epsilon = algorithm.epsilons(actor.epsilon, buffer.first + jnp.arange(len(frame)))
+    epsilon = None
+    if actor.epsilon is not None:
+        epsilon = jax.lax.dynamic_slice_in_dim(actor.epsilon, buffer.first, len(frame))
     behaviour = jax.vmap(lambda x, y, m, e: algorithm.behaviour_logits(x, y, actor.coef, m, e))(
         found, bonus, mask, epsilon
     )
@@ -203,7 +205,7 @@ def evaluate_actions(
     buffer: RolloutBuffer,
     obs_stats: RunningMeanStd,
     coef: Float[Array, ""],
-    epsilon: Float[Array, ""] | None,
+    epsilon: Float[Array, " N"] | None,
     first: Int[Array, ""],
     count: int,
     algorithm: Algorithm,
@@ -214,7 +216,8 @@ def evaluate_actions(
     frames = buffer.frames
     stacks = Frames(mine(frames.frame), mine(frames.began), frames.depth).stacks()
 
-    epsilons = algorithm.epsilons(epsilon, buffer.first + first + jnp.arange(count))
+    if epsilon is not None:
+        epsilon = jax.lax.dynamic_slice_in_dim(epsilon, buffer.first + first, count)
 
     def log_prob(found: Array, bonus: Array, action: Array, mask: Array | None, epsilon: Array | None) -> Array:
         behaviour = algorithm.behaviour_logits(found, bonus, coef, mask, epsilon)
@@ -227,7 +230,7 @@ def evaluate_actions(
         masks = jnp.concatenate([mask, mine(buffer.last_mask[None])])
     found, values = jax.vmap(jax.vmap(algorithm.evaluate))(*outputs, masks)
     log_probs = jax.vmap(jax.vmap(log_prob, in_axes=(0, 0, 0, 0, 0)), in_axes=(0, 0, 0, 0, None))(
-        found[:-1], bonus, action, mask, epsilons
+        found[:-1], bonus, action, mask, epsilon
     )
     return ActionEvaluation(log_probs, values)
 
@@ -256,7 +259,7 @@ def trajectory(
     def value(obs: Array, mask: Array | None) -> Array:
         return algorithm.evaluate(*actor.policy(algorithm.policy_obs(obs, actor.obs_stats)), mask)[1]
 
-    epsilon = algorithm.epsilons(actor.epsilon, jnp.arange(frame.shape[1]))
+    epsilon = actor.epsilon
     index, next_index = (state_number(algorithm.spec, one) for one in (frame[depth - 1 : -1], made["next_obs"]))
     return (
         Trajectory(

@@ -10,9 +10,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from types import UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any
 
+from action_balance.config.fields import options
 from action_balance.config.train import TrainConfig
 from action_balance.config.tuned import Values, with_values
 from action_balance.errors import SHOWN, UserError, nearest
@@ -137,15 +137,11 @@ class Setting:
 
     @property
     def numbers(self) -> bool:
-        return bool({int, float} & {*_options(self.kind)})
+        return bool({int, float} & {*options(self.kind)})
 
     @property
     def whole(self) -> bool:
-        return float not in _options(self.kind)
-
-
-def _options(kind: Any) -> tuple[Any, ...]:
-    return get_args(kind) if get_origin(kind) in (UnionType, Union) else (kind,)
+        return float not in options(self.kind)
 
 
 def parse_space(words: Sequence[str], known: Sequence[Setting], config: TrainConfig) -> Space:
