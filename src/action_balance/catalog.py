@@ -47,8 +47,8 @@ ABOUT_BONUSES = {
 }
 #: The presets in a few words.
 ABOUT_PRESETS = {
-    "classic": "PPO for rewards of any scale, the default in Gymnasium environments",
-    "vectorized": "PPO for many environments on the device, the default in the libraries written in JAX",
+    "classic": "for rewards of any scale, the default in Gymnasium environments",
+    "vectorized": "for many environments on the device, the default in the libraries written in JAX",
     "study": "small networks and few environments, the default in Atari and families of your own",
     "chains": "study, tuned for each method in deep seas: the default in the deep sea and the lock",
     "rooms": "study, tuned for each method in a corridor and a goal world: the default in grid worlds",

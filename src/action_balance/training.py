@@ -114,7 +114,7 @@ def resume(
         env: the function that creates its environment, the environment itself if it is written in JAX, or
             MODULE:FUNCTION, if it was trained with one.
         trust: whether to import the modules named in the run, which runs their code. Use it only for your own
-            environments, wrappers and bonuses, or those of people you trust.
+            environments, wrappers, bonuses and algorithms, or those of people you trust.
         steps: as for `Run.resume`.
         devices: as for `Run.resume`.
         callbacks: as for `train`.

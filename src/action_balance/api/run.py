@@ -47,7 +47,7 @@ class Run:
             env: the function that creates its environment, the environment itself if it is written in JAX, or
             MODULE:FUNCTION, if it was trained with one.
             trust: whether to import the modules named in the run, which runs their code. Use it only for your own
-                environments, wrappers and bonuses, or those of people you trust.
+                environments, wrappers, bonuses and algorithms, or those of people you trust.
         """
         self.path = as_path("the run", path)
         self._env, self._trust = env, trust

@@ -26,12 +26,13 @@ class ExplorationConfig(Settings):
 
     action_coef: float | Auto | None = number(None, high=MAX_COEF)
     """Weight c of the normalised action bonus in the logits or Q-values (Eq. 5), or auto: c adapts after every rollout
-    to keep KL(beta || pi) near --target-kl (default: that of the preset, or 1; auto with --method
+    to keep beta as far from pi as --target-kl (default: that of the preset, or 1, or 0.1 with pqn; auto with --method
     action-balance-hash and action-balance-elliptical)."""
     action_coef_end: float | None = number(None, high=MAX_COEF)
     """Weight c at the last update, annealed linearly (default: constant)."""
     target_kl: float | None = number(None, high=MAX_COEF, above=True)
-    """With --action-coef auto: target for the mean KL(beta || pi) of a rollout, in nats (default: 0.05)."""
+    """With --action-coef auto: target for the mean distance of a rollout, which is KL(beta || pi) in nats, or with pqn the
+    total variation (default: 0.05)."""
     action_coef_start: float = number(3.0, high=MAX_COEF, above=True)
     """With --action-coef auto: c in the first rollout."""
     action_coef_min: float = number(0.01, high=MAX_COEF, above=True)

@@ -118,7 +118,7 @@ class ImageEncoder(eqx.Module):
 
 
 class ImageActorCritic(ResidualPolicy):
-    """The policy and its two values: ReLU convolutions, two layers, one residual layer each for actor and critic.
+    """The network of an agent: ReLU convolutions, two layers, one residual layer each for actor and critic.
 
     Gains of the orthogonal initialisation: sqrt(2), but 0.1 in the residual layers and 0.01 in the heads.
     """

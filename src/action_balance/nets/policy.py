@@ -30,7 +30,7 @@ class PolicyNet(eqx.Module):
 
     @abstractmethod
     def head_outputs(self, parts: tuple[Float[Array, " F"], ...]) -> tuple[Float[Array, " A"], Float[Array, " V"]]:
-        """What the first and the second head say: of PPO, the logits of pi, and the intrinsic and extrinsic values."""
+        """What the first and the second head say."""
 
     @property
     def precision(self) -> str:

@@ -32,7 +32,7 @@ def load(
         checkpoint: of a run: ``latest``, ``best`` (highest return in training), or the number of an update.
         seed: of a run with several agents: the seed of the agent (default: the first).
         trust: whether to import the modules named in the run or the file, which runs their code. Use it only for your
-            own environments, wrappers and bonuses, or those of people you trust.
+            own environments, wrappers, bonuses and algorithms, or those of people you trust.
 
     Returns:
         The agent.
