@@ -31,8 +31,8 @@ class ExplorationConfig(Settings):
     action_coef_end: float | None = number(None, high=MAX_COEF)
     """Weight c at the last update, annealed linearly (default: constant)."""
     target_kl: float | None = number(None, high=MAX_COEF, above=True)
-    """With --action-coef auto: target for the mean distance of a rollout, which is KL(beta || pi) in nats, or with pqn the
-    total variation (default: 0.05)."""
+    """With --action-coef auto: target for the mean distance of a rollout, KL(beta || pi) in nats, or with pqn the total
+    variation (default: 0.05)."""
     action_coef_start: float = number(3.0, high=MAX_COEF, above=True)
     """With --action-coef auto: c in the first rollout."""
     action_coef_min: float = number(0.01, high=MAX_COEF, above=True)
