@@ -13,7 +13,7 @@ import optax
 from jaxtyping import Array
 
 from action_balance.algorithms.base import Algorithm
-from action_balance.algorithms.networks import Policy, make_policy
+from action_balance.algorithms.networks import Policy
 from action_balance.algorithms.ppo.ppo import PPO
 from action_balance.envs.base import Environment
 
@@ -52,7 +52,7 @@ class MinimalPPO:
     def init(self, key: Array) -> Loop:
         """A fresh policy, and environments at the beginning of their first episodes."""
         policy_key, reset_key, key = jax.random.split(key, 3)
-        policy = make_policy(self.algorithm.spec, self.config, policy_key)
+        policy = self.algorithm.network(policy_key)
         env_state, observation = jax.vmap(self.environment.reset)(jax.random.split(reset_key, self.config.envs))
         return Loop(policy, self.adam.init(policy), env_state, observation, key)
 

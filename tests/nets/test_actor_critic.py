@@ -4,13 +4,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from action_balance.nets.actor_critic import ActorCritic, SeparateActorCritic
+from action_balance.nets.policy import Heads
 
-NET = ActorCritic(12, 8, 2, 3, key=jax.random.key(0))
+NET = ActorCritic(12, 8, 2, Heads(3), key=jax.random.key(0))
 
 
 def by_hand() -> ActorCritic:
     """Hidden width 1: x = relu(s_0 - s_1); the actor adds relu(2x - 1), the critic relu(x - 10)."""
-    net = ActorCritic(2, 1, 1, 2, key=jax.random.key(1))
+    net = ActorCritic(2, 1, 1, Heads(2), key=jax.random.key(1))
 
     def places(n: ActorCritic) -> list[jax.Array]:
         layers = [n.trunk[0], n.actor, n.critic, n.policy_head, n.value_head]
@@ -46,7 +47,7 @@ def test_the_first_policy_is_almost_uniform() -> None:
 
 
 def test_without_trunk_layers_the_heads_see_the_observation() -> None:
-    net = ActorCritic(4, 8, 0, 2, key=jax.random.key(3))
+    net = ActorCritic(4, 8, 0, Heads(2), key=jax.random.key(3))
     x = jnp.array([1.0, -2.0, 0.5, 3.0])
     logits, _ = net(x)
     residual = x + jax.nn.relu(net.actor.weight @ x)
@@ -56,7 +57,7 @@ def test_without_trunk_layers_the_heads_see_the_observation() -> None:
 # --- Separate trunks ----------------------------------------------------------
 
 
-SEPARATE = SeparateActorCritic(12, 8, 2, 3, activation="tanh", key=jax.random.key(0))
+SEPARATE = SeparateActorCritic(12, 8, 2, Heads(3), activation="tanh", key=jax.random.key(0))
 
 
 def test_separate_trunks_share_no_gradient() -> None:
@@ -73,7 +74,7 @@ def test_separate_trunks_share_no_gradient() -> None:
 
 
 def test_separate_trunks_by_hand() -> None:
-    net = SeparateActorCritic(1, 1, 1, 2, activation="tanh", key=jax.random.key(1))
+    net = SeparateActorCritic(1, 1, 1, Heads(2), activation="tanh", key=jax.random.key(1))
 
     def places(n: SeparateActorCritic) -> list[jax.Array]:
         return [layer.weight for layer in (n.policy_trunk[0], n.policy_head, n.value_trunk[0], n.value_head)]

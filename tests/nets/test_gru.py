@@ -7,6 +7,7 @@ import numpy as np
 
 from action_balance.nets.actor_critic import SeparateActorCritic
 from action_balance.nets.gru import GRU
+from action_balance.nets.policy import Heads
 
 
 def sigmoid(x: float) -> float:
@@ -49,7 +50,7 @@ def test_every_gate_of_every_cell_has_orthogonal_weights_of_its_own() -> None:
 
 
 def test_separate_trunks_have_a_cell_each_that_share_no_gradient() -> None:
-    net = SeparateActorCritic(4, 3, 1, 2, memory=3, key=jax.random.key(0))
+    net = SeparateActorCritic(4, 3, 1, Heads(2, memory=3), key=jax.random.key(0))
 
     def values(net: SeparateActorCritic) -> jax.Array:
         return net.step(jnp.ones(4), jnp.ones((2, 3)))[1].sum()

@@ -16,6 +16,7 @@ from action_balance.config.agent import AgentConfig
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.envs.spec import EnvSpec
 from action_balance.nets.image import ImageActorCritic, ImageBonusNet
+from action_balance.nets.policy import Heads
 
 ACTIONS = 5
 KEY = jax.random.key(0)
@@ -130,7 +131,7 @@ def test_a_bonus_network_and_its_gradients_are_the_plain_ones(kind: str) -> None
 
 def test_the_policy_is_the_plain_one() -> None:
     shape = (4, *SHAPE)
-    net = filled(lambda key: ImageActorCritic(shape, 2, (7, 6), ACTIONS, key=key))
+    net = filled(lambda key: ImageActorCritic(shape, 2, (7, 6), Heads(ACTIONS), key=key))
     stacks = np.random.default_rng(2).integers(0, 256, (3, *shape)).astype(np.uint8)
 
     @jax.jit
@@ -186,7 +187,7 @@ def test_default_sizes_are_those_of_the_protocol_counted_by_hand() -> None:
 
 @pytest.mark.parametrize(("side", "kernel"), [(10, 3), (4, 2), (1, 1)])
 def test_small_images_keep_their_resolution(side: int, kernel: int) -> None:
-    policy = jax.eval_shape(lambda key: ImageActorCritic((1, side, side, 4), 2, (7, 6), ACTIONS, key=key), KEY)
+    policy = jax.eval_shape(lambda key: ImageActorCritic((1, side, side, 4), 2, (7, 6), Heads(ACTIONS), key=key), KEY)
     assert [(conv.weight.shape[0], conv.stride) for conv in policy.convolutions] == [(kernel, 1)] * 3
     left = side - 3 * (kernel - 1)
     assert policy.trunk[0].weight.shape == (7, left * left * 4)

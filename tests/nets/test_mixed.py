@@ -6,13 +6,14 @@ import jax.numpy as jnp
 import numpy as np
 
 from action_balance.nets.mixed import MixedActorCritic, MixedBonusNet, MixedObs, MixedSizes
+from action_balance.nets.policy import Heads
 
 IMAGES = ((7, 8, 3), (5, 5, 1))
 RANDOM = np.random.default_rng(0)
 
 
 def test_the_policy_sees_all_images_and_the_vector() -> None:
-    net = eqx.filter_jit(MixedActorCritic)(IMAGES, 3, 2, MixedSizes(2, 4, 6, 5), 3, key=jax.random.key(0))
+    net = eqx.filter_jit(MixedActorCritic)(IMAGES, 3, 2, MixedSizes(2, 4, 6, 5), Heads(3), key=jax.random.key(0))
     images = tuple(jnp.asarray(RANDOM.integers(0, 255, (2, *shape), dtype=np.uint8)) for shape in IMAGES)
     seen = MixedObs(images, jnp.asarray(RANDOM.normal(size=(2, 3)).astype(np.float32)))
     play = eqx.filter_jit(lambda net, seen: net(seen))

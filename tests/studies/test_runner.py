@@ -233,7 +233,7 @@ def test_a_command_of_a_run_has_all_settings_of_its_study(tmp_path: Path) -> Non
     assert line == f"action-balance reproduce atari --out {Path.cwd() / 'here'} --only venture-rnd-0"
 
 
-@pytest.mark.parametrize(("study", "runs"), [("atari", 90), ("entropy", 3), ("neural", 16), ("bonuses", 52)])
+@pytest.mark.parametrize(("study", "runs"), [("atari", 90), ("entropy", 3), ("neural", 16), ("bonuses", 68)])
 def test_every_study_of_training_runs_lists_them(
     study: str, runs: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

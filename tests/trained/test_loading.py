@@ -71,13 +71,10 @@ def test_a_policy_of_the_papers_preset_takes_less_than_eight_megabytes() -> None
     """4 bytes for each number of the policy, and two statistics of each of 84 x 84 pixels."""
     import jax
 
-    from action_balance.algorithms.networks import make_policy
     from action_balance.envs.spec import EnvSpec
 
     spec = EnvSpec("image-stack", (4, 84, 84), (18,), dtype="uint8")
-    policy = jax.eval_shape(
-        lambda: make_policy(spec, make_algorithm(PRESETS["atari-paper"], spec).config, jax.random.key(0))
-    )
+    policy = jax.eval_shape(lambda: make_algorithm(PRESETS["atari-paper"], spec).network(jax.random.key(0)))
     numbers = sum(leaf.size for leaf in jax.tree.leaves(policy) if hasattr(leaf, "size"))
     assert 4 * numbers + 8 * 84 * 84 < 7_900_000
 

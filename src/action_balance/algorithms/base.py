@@ -29,6 +29,7 @@ from action_balance.core import returns
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 from action_balance.exploration.base import Exploration
+from action_balance.nets.policy import Heads
 
 #: Numbers by name.
 Metrics = dict[str, Array]
@@ -58,10 +59,6 @@ class Algorithm(Exploration, ABC):
 
     #: Dataclass of its settings, which become flags of the command line.
     Config: ClassVar[type[AlgorithmConfig]]
-    #: Whether the hidden layers of the network for observations are normalised (Ba et al., 2016).
-    layer_norm: ClassVar[bool] = False
-    #: Initial gain of the second head; None for that of values.
-    second_gain: ClassVar[float | None] = None
     #: Names of the numbers that `loss` returns, and those of which the largest counts, in place of their sum.
     terms: ClassVar[tuple[str, ...]] = ()
     largest: ClassVar[tuple[str, ...]] = ()
@@ -74,13 +71,14 @@ class Algorithm(Exploration, ABC):
         return self.config.algorithm
 
     @property
-    def second_outputs(self) -> int:
-        """V, the outputs of the network's second head; the first has one for every choice of the actions."""
-        return 2
+    def heads(self) -> Heads:
+        """What the network needs; by default, the first head has an output for every choice of the actions, and the
+        second two values."""
+        return Heads(self.distribution.choices, memory=self.config.recurrent_units)
 
     def network(self, key: PRNGKeyArray) -> Policy:
         """A network for the environment's observations."""
-        return make_policy(self.spec, self.config, key, self.second_outputs, self.layer_norm, self.second_gain)
+        return make_policy(self.spec, self.config, key, self.heads)
 
     @abstractmethod
     def evaluate(

@@ -9,7 +9,7 @@ from jaxtyping import Array, PRNGKeyArray, Shaped
 
 from action_balance.nets.gru import GRU
 from action_balance.nets.layers import Linear, make_layers, normalizing
-from action_balance.nets.policy import PolicyNet, ResidualPolicy, make_heads, make_memory
+from action_balance.nets.policy import Heads, PolicyNet, ResidualPolicy, make_heads, make_memory
 
 Activation = Callable[[Array], Array]
 
@@ -54,23 +54,17 @@ class ActorCritic(ResidualPolicy):
         inputs: int,
         hidden: int,
         layers: int,
-        actions: int,
+        heads: Heads,
         *,
         activation: str = "relu",
-        memory: int = 0,
-        values: int = 2,
-        norm: bool = False,
-        value_gain: float = 0.01,
         key: PRNGKeyArray,
     ) -> None:
         trunk_key, *head_keys = jax.random.split(key, 5)
         widths = [inputs] + [hidden] * layers
         self.trunk = make_layers(widths, trunk_key)
-        self.activation, self.norm = activation, norm
-        self.memory, width = make_memory(memory, widths[-1], 1, key)
-        self.actor, self.critic, self.policy_head, self.value_head = make_heads(
-            width, actions, head_keys, values, value_gain
-        )
+        self.activation, self.norm = activation, heads.norm
+        self.memory, width = make_memory(heads.memory, widths[-1], 1, key)
+        self.actor, self.critic, self.policy_head, self.value_head = make_heads(width, heads, head_keys)
 
     def nonlinear(self, x: Array) -> Array:
         return normalizing(ACTIVATIONS[self.activation], self.norm)(x)
@@ -99,23 +93,20 @@ class SeparateActorCritic(PolicyNet):
         inputs: int,
         hidden: int,
         layers: int,
-        actions: int,
+        heads: Heads,
         *,
         activation: str = "relu",
-        memory: int = 0,
-        values: int = 2,
-        norm: bool = False,
-        value_gain: float = 1.0,
         key: PRNGKeyArray,
     ) -> None:
         trunk_key, other_key, policy_key, value_key = jax.random.split(key, 4)
         widths = [inputs] + [hidden] * layers
         self.policy_trunk = make_layers(widths, trunk_key)
         self.value_trunk = make_layers(widths, other_key)
-        self.memory, width = make_memory(memory, widths[-1], 2, key)
-        self.policy_head = Linear(width, actions, gain=0.01, key=policy_key)
-        self.value_head = Linear(width, values, gain=value_gain, key=value_key)
-        self.activation, self.norm = activation, norm
+        self.memory, width = make_memory(heads.memory, widths[-1], 2, key)
+        self.policy_head = Linear(width, heads.actions, gain=0.01, key=policy_key)
+        gain = 1.0 if heads.value_gain is None else heads.value_gain
+        self.value_head = Linear(width, heads.values, gain=gain, key=value_key)
+        self.activation, self.norm = activation, heads.norm
 
     def trunk_outputs(self, observation: Shaped[Array, "..."]) -> tuple[Array, ...]:
         nonlinear = normalizing(ACTIVATIONS[self.activation], self.norm)

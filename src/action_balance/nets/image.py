@@ -20,7 +20,7 @@ from action_balance.nets.bonus import SLOPE, JoinedNet
 from action_balance.nets.conv import Conv, convolve
 from action_balance.nets.gru import GRU
 from action_balance.nets.layers import GAIN, Linear, make_layers, normalizing
-from action_balance.nets.policy import ResidualPolicy, make_heads, make_memory
+from action_balance.nets.policy import Heads, ResidualPolicy, make_heads, make_memory
 
 Tree = TypeVar("Tree")
 
@@ -138,13 +138,9 @@ class ImageActorCritic(ResidualPolicy):
         shape: tuple[int, ...],
         channels: int,
         widths: tuple[int, int],
-        actions: int,
+        heads: Heads,
         *,
         dtype: str = "float32",
-        memory: int = 0,
-        values: int = 2,
-        norm: bool = False,
-        value_gain: float = 0.01,
         small_layers: int = 3,
         key: PRNGKeyArray,
     ) -> None:
@@ -156,11 +152,9 @@ class ImageActorCritic(ResidualPolicy):
         first, width = widths
         sizes = ((inputs, first, first_key), (first, width, second_key))
         self.trunk = [Linear(a, b, gain=GAIN, key=k) for a, b, k in sizes]
-        self.memory, width = make_memory(memory, width, 1, key)
-        self.actor, self.critic, self.policy_head, self.value_head = make_heads(
-            width, actions, head_keys, values, value_gain
-        )
-        self.dtype, self.norm = jnp.dtype(dtype), norm
+        self.memory, width = make_memory(heads.memory, width, 1, key)
+        self.actor, self.critic, self.policy_head, self.value_head = make_heads(width, heads, head_keys)
+        self.dtype, self.norm = jnp.dtype(dtype), heads.norm
 
     @property
     def precision(self) -> str:

@@ -15,7 +15,7 @@ from action_balance.nets.bonus import SLOPE, JoinedNet
 from action_balance.nets.gru import GRU
 from action_balance.nets.image import ImageEncoder, stack_channels
 from action_balance.nets.layers import GAIN, Linear, make_layers
-from action_balance.nets.policy import ResidualPolicy, make_heads, make_memory
+from action_balance.nets.policy import Heads, ResidualPolicy, make_heads, make_memory
 
 
 class MixedObs(NamedTuple):
@@ -55,13 +55,9 @@ class MixedActorCritic(ResidualPolicy):
         numbers: int,
         stack: int,
         sizes: MixedSizes,
-        actions: int,
+        heads: Heads,
         *,
         dtype: str = "float32",
-        memory: int = 0,
-        values: int = 2,
-        norm: bool = False,
-        value_gain: float = 0.01,
         key: PRNGKeyArray,
     ) -> None:
         """For stacks of images of these shapes, (H, W, C), and of vectors of so many numbers."""
@@ -70,7 +66,14 @@ class MixedActorCritic(ResidualPolicy):
         layers = sizes.small_layers
         self.encoders = [
             ImageEncoder(
-                (h, w, stack * colours), sizes.channels, 4, 0.0, dtype, small_layers=layers, norm=norm, key=pair[0]
+                (h, w, stack * colours),
+                sizes.channels,
+                4,
+                0.0,
+                dtype,
+                small_layers=layers,
+                norm=heads.norm,
+                key=pair[0],
             )
             for (h, w, colours), pair in zip(images, keys, strict=True)
         ]
@@ -81,11 +84,9 @@ class MixedActorCritic(ResidualPolicy):
         self.vector = Linear(stack * numbers, sizes.hidden, gain=GAIN, key=vector_key) if numbers else None
         inputs = sizes.features * len(images) + (sizes.hidden if numbers else 0)
         self.trunk = Linear(inputs, sizes.trunk, gain=GAIN, key=trunk_key)
-        self.memory, width = make_memory(memory, sizes.trunk, 1, key)
-        self.actor, self.critic, self.policy_head, self.value_head = make_heads(
-            width, actions, head_keys, values, value_gain
-        )
-        self.norm = norm
+        self.memory, width = make_memory(heads.memory, sizes.trunk, 1, key)
+        self.actor, self.critic, self.policy_head, self.value_head = make_heads(width, heads, head_keys)
+        self.norm = heads.norm
 
     @property
     def precision(self) -> str:

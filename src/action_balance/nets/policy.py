@@ -6,7 +6,7 @@ V outputs of the second head.
 
 from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
@@ -16,6 +16,16 @@ from jaxtyping import Array, Float, PRNGKeyArray
 from action_balance.core.keys import named_key
 from action_balance.nets.gru import GRU
 from action_balance.nets.layers import Linear, normalizing
+
+
+class Heads(NamedTuple):
+    """What the outputs of a network are for, and what an algorithm needs of it."""
+
+    actions: int  # A, outputs of the first head
+    values: int = 2  # V, outputs of the second head
+    value_gain: float | None = None  # initial gain of the second head; None for that of values
+    norm: bool = False  # whether hidden layers are normalised
+    memory: int = 0  # units of the memory; 0 for none
 
 
 class PolicyNet(eqx.Module):
@@ -83,16 +93,15 @@ class ResidualPolicy(PolicyNet):
         return self.policy_head(actor), self.value_head(critic)
 
 
-def make_heads(
-    width: int, actions: int, keys: Sequence[PRNGKeyArray], values: int = 2, value_gain: float = 0.01
-) -> tuple[Linear, Linear, Linear, Linear]:
+def make_heads(width: int, heads: Heads, keys: Sequence[PRNGKeyArray]) -> tuple[Linear, Linear, Linear, Linear]:
     """The layers of a `ResidualPolicy`: actor, critic, policy head and value head, each with its key."""
     actor, critic, policy, value = keys
+    gain = 0.01 if heads.value_gain is None else heads.value_gain
     return (
         Linear(width, width, gain=0.1, key=actor),
         Linear(width, width, gain=0.1, key=critic),
-        Linear(width, actions, gain=0.01, key=policy),
-        Linear(width, values, gain=value_gain, key=value),
+        Linear(width, heads.actions, gain=0.01, key=policy),
+        Linear(width, heads.values, gain=gain, key=value),
     )
 
 

@@ -127,9 +127,8 @@ def _read(path: Path) -> tuple[Data, dict[str, np.ndarray]]:
     if not fine:
         raise _foreign(path)
     if version != FORMAT:
-        raise UserError(
-            f"{path} has format {version!r:.40}, but this version reads {FORMAT}: use a newer action-balance"
-        )
+        wrote = f"the version that wrote it ({about.get('made_by', 'unknown')!s:.40})"
+        raise UserError(f"{path} has format {version!r:.40}, and this action-balance reads {FORMAT}: use {wrote}")
     return about, arrays
 
 

@@ -12,6 +12,7 @@ from action_balance.algorithms.state import Samples, Trajectory, UpdateInfo
 from action_balance.config.algorithm import AlgorithmConfig
 from action_balance.core.balance import FORBIDDEN, mask_logits
 from action_balance.core.losses import squared_error
+from action_balance.nets.policy import Heads
 
 
 class PQN(Algorithm):
@@ -24,14 +25,13 @@ class PQN(Algorithm):
     """
 
     Config: ClassVar[type[AlgorithmConfig]] = PQNConfig
-    layer_norm: ClassVar[bool] = True
-    second_gain: ClassVar[float | None] = 0.0  # where there is no intrinsic reward, it stays zero
     terms: ClassVar[tuple[str, ...]] = ("value_int", "value_ext")
     distance_name: ClassVar[str] = "tv_beta_pi"
 
     @property
-    def second_outputs(self) -> int:
-        return self.distribution.choices
+    def heads(self) -> Heads:
+        # The second head begins at zero, and stays so where there is no intrinsic reward.
+        return super().heads._replace(values=self.distribution.choices, value_gain=0.0, norm=True)
 
     def evaluate(self, first: Array, second: Array, mask: Array | None) -> tuple[Array, Array]:
         """Q-values, and the values of both streams under the action that is greedy in Q."""
