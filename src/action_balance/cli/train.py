@@ -200,11 +200,11 @@ def _form(
     start: Mapping[str, Any],
     bonuses: Mapping[str, Any],
     common: Iterable[str] = (),
+    algorithm: str = DEFAULT,
     **more: Any,
 ) -> Form:
-    agent = start.get(AGENT)
-    algorithm = type(agent.algorithm) if agent is not None else algorithm_class(more.pop("algorithm", DEFAULT))
-    kinds = {"settings.env": family, f"{AGENT}.algorithm": algorithm, BONUSES: bonuses}
+    kind = type(start[AGENT].algorithm) if AGENT in start else algorithm_class(algorithm)
+    kinds = {"settings.env": family, f"{AGENT}.algorithm": kind, BONUSES: bonuses}
     return Form(name, Train, start, kinds, {ENV: known_names()}, (*COMMON, *common), **more)
 
 

@@ -130,8 +130,8 @@ class AgentConfig(Settings):
             raise UserError("--action-coef auto and --epsilon both change KL(beta || pi): choose one of them")
         given = {name: getattr(self.exploration, name) for name in OF_EPSILON}
         learns = {"memory": self.recurrent_units or None, "entropy_coef": getattr(self.algorithm, "entropy_coef", None)}
-        for name, value in {**given, **learns}.items() if self.uniform else ():
-            if value != getattr(ExplorationConfig, name, None):
+        for name, value in {**given, **learns}.items():
+            if self.uniform and value != getattr(ExplorationConfig, name, None):
                 raise UserError(f"{self.label} acts at random and does not learn: leave out {flag(name)}")
         if given["epsilon_spread"] and not varies:
             raise UserError("--epsilon-spread needs random actions: add --epsilon, or leave it out")

@@ -67,10 +67,11 @@ def preset_config(
     start = PRESETS[check_name("preset", preset, PRESETS)]
     method = check_name("--method", method or start.method, METHODS)
     algorithm = algorithm or METHODS[method].algorithm or DEFAULT
-    named_by = algorithm_class(algorithm)(algorithm) if isinstance(algorithm, str) else algorithm
-    start = with_algorithm(start.preset or "study", named_by)
-    named = replace(start, method=method, intrinsic=intrinsic, action_bonus=action_bonus)
-    changed: AgentConfig = with_values(named, tuned(preset, method, intrinsic, action_bonus, named_by.name))
+    if isinstance(algorithm, str):
+        algorithm = algorithm_class(algorithm)(algorithm)
+    own = with_algorithm(start.preset or "study", algorithm)
+    named = replace(own, method=method, intrinsic=intrinsic, action_bonus=action_bonus)
+    changed: AgentConfig = with_values(named, tuned(preset, method, intrinsic, action_bonus, algorithm.name))
     return changed
 
 
