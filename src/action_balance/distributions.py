@@ -1,19 +1,39 @@
-"""The distribution over discrete actions, of one component or of several (Gymnasium's Discrete and MultiDiscrete).
+"""The distributions over actions: `MultiCategorical` over actions that can be listed, and `GaussianActions`.
 
-An action of several components is a choice in each of them. The policy is a product of categorical distributions, and
-the logits of all components form one vector: log-probabilities, entropies and divergences are sums over components.
-This module is all that knows about components.
+Both have the same interface, and no other module asks which of them it has. An action of several components is a choice
+in each of them, or a number; the policy is a product of distributions, so log-probabilities, entropies and divergences
+are sums over components.
 
-Axes: C components, A choices of all components together. One state per call; ``vmap`` outside.
+What the policy's network says of a state is one vector of preferences: the logits of all choices, and after them the
+means and log standard deviations of all numbers. The behaviour policy beta is such a vector, too, or, where Eq. 5 is
+sampled by candidates, a `Balanced` policy.
+
+Axes: C components, A choices of all discrete components, D continuous numbers, P preferences, n numbers of an action, V
+numbers of its vector, K candidates. One state per call; ``vmap`` outside.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
+from typing import Any, ClassVar
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Shaped
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+
+from action_balance.core import candidates as by_candidates
+from action_balance.core.balance import balance, mask_logits, normalize
+from action_balance.core.options import Normalization
+
+#: Nodes of the quadrature for the entropy of squashed numbers.
+NODES = 32
+#: The largest number that is drawn uniformly: the inverse of tanh is finite there.
+MOST = 0.999999
+#: A continuous number counts as predicted if it is as close as this.
+CLOSE = 0.1
 
 
 @dataclass(frozen=True)
@@ -47,10 +67,21 @@ class MultiCategorical:
 
     nvec: tuple[int, ...]
 
+    dtype: ClassVar[Any] = jnp.int32
+    #: D, numbers of an action that are continuous.
+    reals: ClassVar[int] = 0
+
     @property
     def choices(self) -> int:
         """A, the number of choices of all components together: the length of the logits."""
         return sum(self.nvec)
+
+    #: Outputs of the policy's network, P, V, random numbers of a decision, and scores of an action bonus.
+    outputs = property(lambda self: self.choices)
+    preferences = property(lambda self: self.choices)
+    size = property(lambda self: self.choices)
+    draws = property(lambda self: self.choices)
+    scores = property(lambda self: self.choices)
 
     @property
     def action_shape(self) -> tuple[int, ...]:
@@ -65,6 +96,10 @@ class MultiCategorical:
         """Sample actions uniformly at random."""
         highest = self.nvec[0] if len(self.nvec) == 1 else jnp.array(self.nvec)
         return jax.random.randint(key, (count, *self.action_shape), 0, highest)
+
+    def noise(self, key: PRNGKeyArray, lead: tuple[int, ...] = ()) -> Float[Array, "..."]:
+        """The random numbers of decisions: standard Gumbel noise."""
+        return jax.random.gumbel(key, (*lead, self.draws))
 
     def sample(self, logits: Float[Array, " A"], noise: Float[Array, " A"]) -> Int[Array, "..."]:
         """Sample an action with the Gumbel-max trick, from samples of the standard Gumbel distribution."""
@@ -88,6 +123,51 @@ class MultiCategorical:
         """Kullback-Leibler divergence from ``other``: the sum over the components."""
         return _sum([one.kl(logits[part], other[part]) for one, part in self._components])
 
+    def masked(self, logits: Float[Array, " A"], mask: Bool[Array, " A"] | None) -> Float[Array, " A"]:
+        """Logits of the distribution over allowed choices."""
+        return mask_logits(logits, mask)
+
+    def score(
+        self,
+        logits: Float[Array, " A"],
+        noise: Float[Array, " A"] | None,
+        mask: Bool[Array, " A"] | None,
+        scores: Callable[[], Float[Array, " A"]],
+        scores_of: Callable[[Float[Array, "K V"]], Float[Array, " K"]],
+    ) -> Float[Array, " A"]:
+        """What an action bonus says of all choices, 0 where they are forbidden."""
+        found = scores()
+        return found if mask is None else jnp.where(mask, found, 0.0)
+
+    def unscored(self, logits: Float[Array, " A"]) -> Float[Array, " A"]:
+        """The same without an action bonus."""
+        return jnp.zeros_like(logits)
+
+    def shift(
+        self,
+        logits: Float[Array, " A"],
+        scores: Float[Array, " A"],
+        coef: Float[Array, ""] | float,
+        kind: Normalization,
+        mask: Bool[Array, " A"] | None,
+    ) -> Float[Array, " A"]:
+        """Logits or Q-values, shifted in each component (Eq. 5)."""
+        return self.per_component(lambda x, y, m: balance(x, y, coef, kind, m), logits, scores, mask)
+
+    def flat(self, scores: Float[Array, " A"]) -> Float[Array, " A"]:
+        """Scores as one vector."""
+        return scores
+
+    def unflat(self, vector: Float[Array, "*b A"]) -> Float[Array, "*b A"]:
+        """Scores of `flat`."""
+        return vector
+
+    def normalized(
+        self, scores: Float[Array, " A"], kind: Normalization, mask: Bool[Array, " A"] | None
+    ) -> Float[Array, " A"]:
+        """``Normalize`` of Eq. 5 in each component."""
+        return self.per_component(lambda part, m: normalize(part, kind, m), scores, mask)
+
     def per_component(self, function: Callable[..., Array], *vectors: Shaped[Array, " A"] | None) -> Float[Array, " A"]:
         """Apply a function to each component's part of vectors, and join the results. None is passed as it is."""
 
@@ -105,10 +185,300 @@ class MultiCategorical:
         offsets = jnp.array([part.start for _, part in self._components], jnp.int32)
         return vector[jnp.reshape(action, (len(self.nvec),)) + offsets]
 
-    def one_hot(self, action: Int[Array, "..."]) -> Float[Array, " A"]:
+    def vector(self, action: Int[Array, "..."]) -> Float[Array, " A"]:
         """The action as a vector over all choices, one-hot in each component."""
         action = jnp.reshape(action, (len(self.nvec),))
         return jnp.concatenate([jax.nn.one_hot(action[i], n) for i, n in enumerate(self.nvec)])
+
+    def executed(self, action: Int[Array, "..."]) -> Int[Array, "..."]:
+        """What the environment does with an action."""
+        return action
+
+    def prediction_loss(self, outputs: Float[Array, " A"], action: Int[Array, "..."]) -> Float[Array, ""]:
+        """The loss of a model that predicts the action: the cross-entropy, summed over components."""
+        return -self.log_prob(outputs, action)
+
+    def predicts(self, outputs: Float[Array, " A"], action: Int[Array, "..."]) -> Bool[Array, "..."]:
+        """Which components such a model predicts."""
+        return self.mode(outputs) == action
+
+    def metrics(self, action: Int[Array, "T N ..."], logits: Float[Array, "T N A"]) -> dict[str, Array]:
+        """What to log of the actions of a rollout and their policies."""
+        return {"action_frequency": jax.vmap(jax.vmap(self.vector))(action).mean(axis=(0, 1))}
+
+    def bonus_metrics(
+        self, scores: Float[Array, "T N A"], kind: Normalization, mask: Bool[Array, "T N A"] | None
+    ) -> dict[str, Array]:
+        """What to log of the scores of a rollout."""
+        each = lambda function: jax.vmap(jax.vmap(function))  # noqa: E731
+        shares = each(lambda r: self.per_component(_proportions, r))(scores)
+        added = each(lambda r, m: self.normalized(r, kind, m))(scores, mask)
+        return {
+            "entropy_bonus": jax.scipy.special.entr(shares).sum(axis=-1).mean(),
+            "entropy_added": each(self.entropy)(mask_logits(added, mask)).mean(),
+            "action_bonus_mean": scores.mean(where=mask),
+        }
+
+
+class Candidates(eqx.Module):
+    """K actions drawn from pi in a state, and what an action bonus says of them."""
+
+    actions: Float[Array, "*b K n"]
+    scores: Float[Array, "*b K"]
+    log_probs: Float[Array, "*b K"]  # of pi when they were drawn
+
+
+class Balanced(eqx.Module):
+    """The behaviour policy that draws one of the candidates; see `core.candidates`."""
+
+    pi: Float[Array, "*b P"]  # which may have changed since they were drawn
+    candidates: Candidates
+    shift: Float[Array, "*b K"]  # c Normalize(r_ab(s, .))
+
+
+@dataclass(frozen=True)
+class GaussianActions:
+    """A product of normal distributions, and of categorical ones where there are discrete components, too.
+
+    An action is a vector: the discrete components, then numbers u as they were drawn, of which the environment gets
+    ``clip(u)`` or, if they are squashed, ``tanh(u)``. The policy is over u: clipped numbers keep the density that they
+    were drawn with, as in Stable-Baselines3 and CleanRL.
+    """
+
+    limits: tuple[tuple[float, float], ...]
+    """Lower and upper limit of each number; infinite where there is none."""
+    nvec: tuple[int, ...] = ()
+    """Choices of each discrete component."""
+    squashed: bool = False
+    """Whether numbers with two limits, -1 and 1, are squashed by tanh rather than clipped."""
+    candidates: int = 1
+    """K, the candidates of an action bonus; 1 where there is none."""
+    at_random: bool = False
+    """Whether actions are uniformly random, whatever the preferences."""
+
+    dtype: ClassVar[Any] = jnp.float32
+
+    reals = property(lambda self: len(self.limits))
+    choices = property(lambda self: sum(self.nvec))
+    outputs = property(lambda self: self.choices + self.reals)
+    preferences = property(lambda self: self.choices + 2 * self.reals)
+    size = property(lambda self: self.choices + self.reals)
+    action_shape = property(lambda self: (self._numbers,))
+    _numbers = property(lambda self: len(self.nvec) + self.reals)
+    _picks = property(lambda self: self.candidates if self.candidates > 1 else 0)
+    draws = property(lambda self: self.candidates * self.outputs + self._picks)
+    scores = property(lambda self: self._picks * (self._numbers + 2))
+    _discrete = property(lambda self: MultiCategorical(self.nvec))
+
+    @property
+    def _squashes(self) -> np.ndarray:
+        """Which numbers are squashed, (D,)."""
+        return self.squashed & np.isfinite(self.limits).all(axis=1)
+
+    def _split(self, preferences: Array) -> tuple[Array, Array, Array]:
+        """Logits, means and log standard deviations."""
+        return tuple(jnp.split(preferences, (self.choices, self.outputs)))  # type: ignore[return-value]
+
+    def _choice(self, action: Array) -> Array:
+        return jnp.reshape(action[: len(self.nvec)].astype(jnp.int32), self._discrete.action_shape)
+
+    def _join(self, choice: Array, numbers: Array) -> Array:
+        return jnp.concatenate([choice.reshape(-1).astype(jnp.float32), numbers]) if self.nvec else numbers
+
+    def uniform(self, key: PRNGKeyArray, count: int) -> Float[Array, "count n"]:
+        """Sample actions uniformly at random; numbers without two limits from the standard normal distribution."""
+        random = replace(self, at_random=True, candidates=1)
+        return jax.vmap(lambda one: random.sample(jnp.zeros(self.preferences), one))(random.noise(key, (count,)))
+
+    def noise(self, key: PRNGKeyArray, lead: tuple[int, ...] = ()) -> Float[Array, "..."]:
+        """The random numbers of decisions: of each candidate, Gumbel and normal noise; then Gumbel noise to choose."""
+        keys = jax.random.split(key, 3)
+        gumbel = jax.random.gumbel(keys[0], (*lead, self.candidates, self.choices))
+        normal = jax.random.normal(keys[1], (*lead, self.candidates, self.reals))
+        picks = jax.random.gumbel(keys[2], (*lead, self._picks))
+        return jnp.concatenate([jnp.concatenate([gumbel, normal], axis=-1).reshape(*lead, -1), picks], axis=-1)
+
+    def sample(self, policy: Float[Array, " P"] | Balanced, noise: Float[Array, " draws"]) -> Float[Array, " n"]:
+        """Sample an action: of pi with the noise of the first candidate, of beta one of the candidates."""
+        if isinstance(policy, Balanced):
+            return policy.candidates.actions[(policy.shift + noise[-self.candidates :]).argmax()]
+        return self._draw(policy, noise[: self.outputs])
+
+    def _draw(self, preferences: Array, noise: Array) -> Array:
+        logits, mean, log_std = self._split(preferences)
+        numbers = mean + jnp.exp(log_std) * noise[self.choices :]
+        if self.at_random:
+            drawn = jnp.clip(2 * jax.scipy.stats.norm.cdf(numbers) - 1, -MOST, MOST)
+            drawn = jnp.where(self._squashes, jnp.arctanh(drawn), drawn)
+            numbers = jnp.where(np.isfinite(self.limits).all(axis=1), drawn, numbers)
+        return self._join(self._discrete.sample(logits, noise[: self.choices]), numbers) if self.nvec else numbers
+
+    def mode(self, preferences: Float[Array, " P"]) -> Float[Array, " n"]:
+        """The most probable choices, and the means."""
+        logits, mean, _ = self._split(preferences)
+        return self._join(self._discrete.mode(logits), mean) if self.nvec else mean
+
+    def log_prob(self, policy: Float[Array, " P"] | Balanced, action: Float[Array, " n"]) -> Float[Array, ""]:
+        """Log-density of an action: the sum over its components. Of beta, the action must be one of its candidates."""
+        if isinstance(policy, Balanced):
+            mine = (policy.candidates.actions == action).all(axis=-1)
+            return self.log_prob(policy.pi, action) + by_candidates.log_weight(policy.shift, self._drift(policy), mine)
+        logits, mean, log_std = self._split(policy)
+        numbers = action[len(self.nvec) :]
+        density = -0.5 * ((numbers - mean) * jnp.exp(-log_std)) ** 2 - log_std - 0.5 * math.log(2 * math.pi)
+        if self.squashed:  # the density of tanh(u) at tanh(u)
+            density = density - jnp.where(self._squashes, _log_slope(numbers), 0.0)
+        return density.sum() + (self._discrete.log_prob(logits, self._choice(action)) if self.nvec else 0.0)
+
+    def _drift(self, policy: Balanced) -> Array:
+        """How the log-probabilities of the candidates have changed since they were drawn."""
+        return self._log_probs(policy) - policy.candidates.log_probs
+
+    def _log_probs(self, policy: Balanced) -> Array:
+        return jax.vmap(lambda one: self.log_prob(policy.pi, one))(policy.candidates.actions)
+
+    def entropy(self, policy: Float[Array, " P"] | Balanced) -> Float[Array, ""]:
+        """Entropy in nats: the sum over the components, of numbers the differential entropy. Of beta, an estimate."""
+        if isinstance(policy, Balanced):
+            now = self._log_probs(policy)
+            drift = now - policy.candidates.log_probs
+            return self.entropy(policy.pi) + by_candidates.entropy_difference(policy.shift, drift, now)
+        logits, mean, log_std = self._split(policy)
+        found = log_std + 0.5 * math.log(2 * math.pi * math.e)
+        if self.squashed:  # plus the mean of the logarithm of tanh's slope, by Gauss-Hermite quadrature
+            nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
+            slopes = _log_slope(mean[:, None] + jnp.exp(log_std)[:, None] * nodes.astype(np.float32))
+            found = found + jnp.where(self._squashes, slopes @ (weights / weights.sum()).astype(np.float32), 0.0)
+        return found.sum() + (self._discrete.entropy(logits) if self.nvec else 0.0)
+
+    def kl(self, policy: Float[Array, " P"] | Balanced, other: Float[Array, " P"]) -> Float[Array, ""]:
+        """Kullback-Leibler divergence from ``other``: the sum over the components. Of beta, an estimate of that from
+        its own pi."""
+        if isinstance(policy, Balanced):
+            return by_candidates.divergence(policy.shift, self._drift(policy))
+        (logits, mean, log_std), (others, centre, log_scale) = self._split(policy), self._split(other)
+        ratio = jnp.exp(2 * (log_std - log_scale)) + ((mean - centre) * jnp.exp(-log_scale)) ** 2
+        found = (log_scale - log_std + 0.5 * (ratio - 1)).sum()
+        return found + (self._discrete.kl(logits, others) if self.nvec else 0.0)
+
+    def masked(self, preferences: Float[Array, " P"], mask: Bool[Array, " A"] | None) -> Float[Array, " P"]:
+        """Preferences of the distribution over allowed choices."""
+        if mask is None:
+            return preferences
+        return preferences.at[: self.choices].set(mask_logits(preferences[: self.choices], mask))
+
+    def score(
+        self,
+        preferences: Float[Array, " P"],
+        noise: Float[Array, " draws"] | None,
+        mask: Bool[Array, " A"] | None,
+        scores: Callable[[], Float[Array, " A"]],
+        scores_of: Callable[[Float[Array, "K V"]], Float[Array, " K"]],
+    ) -> Candidates:
+        """Candidates drawn from pi, and what an action bonus says of them; without noise, always with the same."""
+        noise = self.noise(jax.random.key(0)) if noise is None else noise
+        each = noise[: self.candidates * self.outputs].reshape(self.candidates, -1)
+        actions = jax.vmap(lambda one: self._draw(preferences, one))(each)
+        log_probs = jax.vmap(lambda one: self.log_prob(preferences, one))(actions)
+        return Candidates(actions, scores_of(jax.vmap(self.vector)(actions)), log_probs)
+
+    def unscored(self, preferences: Float[Array, " P"]) -> Float[Array, " 0"]:
+        """The same without an action bonus: nothing."""
+        return jnp.zeros(0)
+
+    def shift(
+        self,
+        preferences: Float[Array, " P"],
+        scores: Candidates,
+        coef: Float[Array, ""] | float,
+        kind: Normalization,
+        mask: Bool[Array, " A"] | None,
+    ) -> Balanced:
+        """The policy that draws one of the candidates by Eq. 5."""
+        return Balanced(preferences, scores, coef * self.normalized(scores, kind, mask))
+
+    def flat(self, scores: Candidates | Float[Array, " 0"]) -> Float[Array, " _"]:
+        """Candidates as one vector."""
+        if not isinstance(scores, Candidates):
+            return scores
+        return jnp.concatenate([scores.actions.reshape(-1), scores.scores, scores.log_probs])
+
+    def unflat(self, vector: Float[Array, "*b _"]) -> Candidates | Float[Array, "*b 0"]:
+        """Candidates of `flat`."""
+        if not self._picks:
+            return vector
+        count, each = self.candidates, self.candidates * self._numbers
+        actions, scores, log_probs = jnp.split(vector, (each, each + count), axis=-1)
+        return Candidates(actions.reshape(*vector.shape[:-1], count, -1), scores, log_probs)
+
+    def normalized(self, scores: Candidates, kind: Normalization, mask: Bool[Array, " A"] | None) -> Float[Array, " K"]:
+        """``Normalize`` of Eq. 5 over the candidates."""
+        return by_candidates.normalize_candidates(jax.lax.stop_gradient(scores.scores), kind)
+
+    def vector(self, action: Float[Array, " n"]) -> Float[Array, " V"]:
+        """The action as the environment gets it, as a vector: choices one-hot, then the numbers."""
+        numbers = self._executed_numbers(action[len(self.nvec) :])
+        return jnp.concatenate([self._discrete.vector(self._choice(action)), numbers]) if self.nvec else numbers
+
+    def executed(self, action: Float[Array, " n"]) -> Float[Array, " n"]:
+        """What the environment does with an action: numbers are squashed or clipped."""
+        return self._join(action[: len(self.nvec)], self._executed_numbers(action[len(self.nvec) :]))
+
+    def _executed_numbers(self, numbers: Array) -> Array:
+        low, high = np.array(self.limits, np.float32).T
+        return jnp.where(self._squashes, jnp.tanh(numbers), jnp.clip(numbers, low, high))
+
+    def prediction_loss(self, outputs: Float[Array, " V"], action: Float[Array, " n"]) -> Float[Array, ""]:
+        """The loss of a model that predicts the action: the cross-entropy of choices, half the squared error of
+        numbers."""
+        numbers = self._executed_numbers(action[len(self.nvec) :])
+        errors = 0.5 * ((outputs[self.choices :] - numbers) ** 2).sum()
+        choices = self._discrete.prediction_loss(outputs[: self.choices], self._choice(action)) if self.nvec else 0.0
+        return errors + choices
+
+    def predicts(self, outputs: Float[Array, " V"], action: Float[Array, " n"]) -> Bool[Array, " n"]:
+        """Which components such a model predicts: choices, and numbers up to `CLOSE`."""
+        numbers = self._executed_numbers(action[len(self.nvec) :])
+        close = jnp.abs(outputs[self.choices :] - numbers) <= CLOSE
+        if not self.nvec:
+            return close
+        return jnp.append(self._discrete.predicts(outputs[: self.choices], self._choice(action)), close)
+
+    def metrics(self, action: Float[Array, "T N n"], preferences: Float[Array, "T N P"]) -> dict[str, Array]:
+        """What to log of the actions of a rollout and their policies: standard deviations, and the share of numbers
+        beyond their limits."""
+        numbers, (low, high) = action[..., len(self.nvec) :], np.array(self.limits, np.float32).T
+        found = {
+            "action_std": jnp.exp(preferences[..., self.outputs :]).mean(),
+            "action_clipped": ((numbers < low) | (numbers > high)).mean(),
+        }
+        if self.nvec:
+            choices = jax.vmap(jax.vmap(lambda one: self._discrete.vector(self._choice(one))))(action)
+            found["action_frequency"] = choices.mean(axis=(0, 1))
+        return found
+
+    def bonus_metrics(
+        self, scores: Candidates, kind: Normalization, mask: Bool[Array, "T N A"] | None
+    ) -> dict[str, Array]:
+        """What to log of the scores of a rollout, as of a list of K actions."""
+        alone = MultiCategorical((self.candidates,))
+        found = alone.bonus_metrics(scores.scores, "raw", None)
+        added = jax.vmap(jax.vmap(lambda one: by_candidates.normalize_candidates(one, kind)))(scores.scores)
+        return {**found, "entropy_added": jax.vmap(jax.vmap(alone.entropy))(added).mean()}
+
+
+#: A distribution over actions.
+Distribution = MultiCategorical | GaussianActions
+
+
+def _log_slope(numbers: Array) -> Array:
+    """The logarithm of the slope of tanh, ``log(1 - tanh(u)^2)``, without cancellation."""
+    return 2 * (math.log(2) - numbers - jax.nn.softplus(-2 * numbers))
+
+
+def _proportions(bonus: Array) -> Array:
+    total = bonus.sum()
+    return bonus / jnp.where(total > 0, total, 1)
 
 
 def _sum(terms: list[Float[Array, ""]]) -> Float[Array, ""]:

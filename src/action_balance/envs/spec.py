@@ -45,7 +45,7 @@ class EnvSpec:
     shape: tuple[int, ...]
     """Shape of one observation as the policy sees it, e.g. (D,), (H, W, C) or (K, H, W)."""
     nvec: tuple[int, ...]
-    """Number of choices of each action component; a plain discrete action is (A,)."""
+    """Number of choices of each discrete action component; a plain discrete action is (A,)."""
     dtype: str = "float32"
     """NumPy name of the type of an observation's numbers."""
     states: int = 0
@@ -63,6 +63,9 @@ class EnvSpec:
     counted exactly; empty otherwise."""
     categories: tuple[int, ...] = ()
     """How many values each channel of a symbolic observation has; empty otherwise."""
+    bounds: tuple[tuple[float | None, float | None], ...] = ()
+    """Lower and upper bound of each continuous number of an action, None where it has none. An action with continuous
+    numbers is one vector: the discrete components, if there are any, then these numbers."""
 
     def __post_init__(self) -> None:
         if self.kind not in get_args(ObservationKind):
@@ -76,10 +79,12 @@ class EnvSpec:
             raise UserError(f"categories {self.categories} do not fit observations of kind {self.kind} {self.shape}")
         if self.discrete and sum(self.discrete) != self.shape[-1]:
             raise UserError(f"components of {self.discrete} values do not fit observations of shape {self.shape}")
-        if not self.nvec or min(self.nvec) < 1 or max(self.nvec) < 2:
-            raise UserError(
-                f"an action needs two or more discrete choices, not {self.nvec}: discretise continuous actions"
-            )
+        if not self.bounds and max(self.nvec, default=0) < 2:
+            raise UserError(f"an action needs two or more discrete choices, or continuous numbers, not {self.nvec}")
+        if min(self.nvec, default=1) < 1:
+            raise UserError(f"an action component needs a choice, not {self.nvec}")
+        if any(low is not None and high is not None and not low < high for low, high in self.bounds):
+            raise UserError(f"the bounds of continuous actions must be pairs of a lower and an upper one: {self.bounds}")
 
     @property
     def is_image(self) -> bool:
@@ -140,6 +145,36 @@ class EnvSpec:
     def size(self) -> int:
         return math.prod(self.shape)
 
+    @property
+    def lists_actions(self) -> bool:
+        """Whether actions can be listed: they have no continuous numbers."""
+        return not self.bounds
+
+    @property
+    def action_shape(self) -> tuple[int, ...]:
+        """The shape of one action: () for a single discrete component, otherwise a vector."""
+        components = len(self.nvec) + len(self.bounds)
+        return () if components == 1 and self.lists_actions else (components,)
+
+    @property
+    def action_units(self) -> tuple[tuple[float, float], ...]:
+        """Origin and unit of each continuous number as the agent sees it: between two bounds, it sees -1 to 1; where
+        one of them is missing, the number as it is."""
+        return tuple(
+            (0.0, 1.0) if low is None or high is None else ((low + high) / 2, (high - low) / 2)
+            for low, high in self.bounds
+        )
+
+    @property
+    def action_limits(self) -> tuple[tuple[float, float], ...]:
+        """Lower and upper limit of each continuous number as the agent sees it; infinite where there is no bound."""
+        return tuple(
+            (-math.inf if low is None else low, math.inf if high is None else high)
+            if low is None or high is None
+            else (-1.0, 1.0)
+            for low, high in self.bounds
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for a manifest."""
         return to_dict(self)
@@ -156,7 +191,7 @@ class EnvSpec:
         """Raise a `UserError` if an agent was built for another specification."""
         if before is None or before == self:
             return
-        same = (before.kind, before.shape, before.dtype, before.nvec) == (self.kind, self.shape, self.dtype, self.nvec)
+        same = all(getattr(before, name) == getattr(self, name) for name in ("kind", "shape", "dtype", "nvec", "bounds"))
         raise UserError(
             f"{name} has changed: the run was trained with {before._describe(same)}, and the environment now has "
             f"{self._describe(same)}; restore the environment, or train again with another --out"
@@ -166,5 +201,8 @@ class EnvSpec:
         listed = ", ".join(f"{name or 'observation'} {count}" for name, count in self.parts)
         inside = f" ({textwrap.shorten(listed, SHOWN, placeholder=' ...')})" if parts and listed else ""
         actions = f"{self.nvec[0]} actions" if len(self.nvec) == 1 else f"actions of {self.nvec} choices"
+        if self.bounds:
+            choices = f" and {self.nvec} choices" if self.nvec else ""
+            actions = f"actions of {len(self.bounds)} continuous numbers{choices}"
         masks = " with action masks" if self.masked else ""
         return f"observations of kind {self.kind} {self.shape} {self.dtype}{inside} and {actions}{masks}"
