@@ -76,8 +76,8 @@ def test_entries_of_an_action_and_its_one_hot_vector() -> None:
     values = jnp.array([10.0, 11.0, 20.0, 21.0, 22.0])
     assert TWO.chosen(values, jnp.array([1, 2])).tolist() == [11, 22]
     assert PLAIN.chosen(values, jnp.int32(3)).tolist() == [21]
-    assert TWO.one_hot(jnp.array([1, 2])).tolist() == [0, 1, 0, 0, 1]
-    assert PLAIN.one_hot(jnp.int32(1)).tolist() == [0, 1, 0, 0, 0]
+    assert TWO.vector(jnp.array([1, 2])).tolist() == [0, 1, 0, 0, 1]
+    assert PLAIN.vector(jnp.int32(1)).tolist() == [0, 1, 0, 0, 0]
 
 
 def test_log_prob_is_that_of_the_action_under_the_softmax() -> None:

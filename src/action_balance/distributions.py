@@ -8,7 +8,7 @@ What the policy's network says of a state is one vector of preferences: the logi
 means and log standard deviations of all numbers. The behaviour policy beta is such a vector, too, or, where Eq. 5 is
 sampled by candidates, a `Balanced` policy.
 
-Axes: C components, A choices of all discrete components, D continuous numbers, P preferences, n numbers of an action, V
+Axes: C components, A choices of all discrete components, D continuous numbers, L preferences, n numbers of an action, V
 numbers of its vector, K candidates. One state per call; ``vmap`` outside.
 """
 
@@ -76,12 +76,12 @@ class MultiCategorical:
         """A, the number of choices of all components together: the length of the logits."""
         return sum(self.nvec)
 
-    #: Outputs of the policy's network, P, V, random numbers of a decision, and scores of an action bonus.
-    outputs = property(lambda self: self.choices)
-    preferences = property(lambda self: self.choices)
-    size = property(lambda self: self.choices)
-    draws = property(lambda self: self.choices)
-    scores = property(lambda self: self.choices)
+    # Outputs of the policy's network, L, V, random numbers of a decision, and scores of an action bonus.
+    outputs: ClassVar[Any] = property(lambda self: self.choices)
+    preferences: ClassVar[Any] = property(lambda self: self.choices)
+    size: ClassVar[Any] = property(lambda self: self.choices)
+    draws: ClassVar[Any] = property(lambda self: self.choices)
+    scores: ClassVar[Any] = property(lambda self: self.choices)
 
     @property
     def action_shape(self) -> tuple[int, ...]:
@@ -190,6 +190,10 @@ class MultiCategorical:
         action = jnp.reshape(action, (len(self.nvec),))
         return jnp.concatenate([jax.nn.one_hot(action[i], n) for i, n in enumerate(self.nvec)])
 
+    def taken(self, action: Int[Array, "..."]) -> Float[Array, " A"]:
+        """The choices of an action, one-hot in each component."""
+        return self.vector(action)
+
     def executed(self, action: Int[Array, "..."]) -> Int[Array, "..."]:
         """What the environment does with an action."""
         return action
@@ -204,18 +208,17 @@ class MultiCategorical:
 
     def metrics(self, action: Int[Array, "T N ..."], logits: Float[Array, "T N A"]) -> dict[str, Array]:
         """What to log of the actions of a rollout and their policies."""
-        return {"action_frequency": jax.vmap(jax.vmap(self.vector))(action).mean(axis=(0, 1))}
+        return {"action_frequency": _each(self.vector)(action).mean(axis=(0, 1))}
 
     def bonus_metrics(
         self, scores: Float[Array, "T N A"], kind: Normalization, mask: Bool[Array, "T N A"] | None
     ) -> dict[str, Array]:
         """What to log of the scores of a rollout."""
-        each = lambda function: jax.vmap(jax.vmap(function))  # noqa: E731
-        shares = each(lambda r: self.per_component(_proportions, r))(scores)
-        added = each(lambda r, m: self.normalized(r, kind, m))(scores, mask)
+        shares = _each(lambda r: self.per_component(_proportions, r))(scores)
+        added = _each(lambda r, m: self.normalized(r, kind, m))(scores, mask)
         return {
             "entropy_bonus": jax.scipy.special.entr(shares).sum(axis=-1).mean(),
-            "entropy_added": each(self.entropy)(mask_logits(added, mask)).mean(),
+            "entropy_added": _each(self.entropy)(mask_logits(added, mask)).mean(),
             "action_bonus_mean": scores.mean(where=mask),
         }
 
@@ -231,7 +234,7 @@ class Candidates(eqx.Module):
 class Balanced(eqx.Module):
     """The behaviour policy that draws one of the candidates; see `core.candidates`."""
 
-    pi: Float[Array, "*b P"]  # which may have changed since they were drawn
+    pi: Float[Array, "*b L"]  # which may have changed since they were drawn
     candidates: Candidates
     shift: Float[Array, "*b K"]  # c Normalize(r_ab(s, .))
 
@@ -258,22 +261,23 @@ class GaussianActions:
 
     dtype: ClassVar[Any] = jnp.float32
 
-    reals = property(lambda self: len(self.limits))
-    choices = property(lambda self: sum(self.nvec))
-    outputs = property(lambda self: self.choices + self.reals)
-    preferences = property(lambda self: self.choices + 2 * self.reals)
-    size = property(lambda self: self.choices + self.reals)
-    action_shape = property(lambda self: (self._numbers,))
-    _numbers = property(lambda self: len(self.nvec) + self.reals)
-    _picks = property(lambda self: self.candidates if self.candidates > 1 else 0)
-    draws = property(lambda self: self.candidates * self.outputs + self._picks)
-    scores = property(lambda self: self._picks * (self._numbers + 2))
-    _discrete = property(lambda self: MultiCategorical(self.nvec))
+    reals: ClassVar[Any] = property(lambda self: len(self.limits))
+    choices: ClassVar[Any] = property(lambda self: sum(self.nvec))
+    outputs: ClassVar[Any] = property(lambda self: self.choices + self.reals)
+    preferences: ClassVar[Any] = property(lambda self: self.choices + 2 * self.reals)
+    size: ClassVar[Any] = property(lambda self: self.choices + self.reals)
+    action_shape: ClassVar[Any] = property(lambda self: (self._numbers,))
+    _numbers: ClassVar[Any] = property(lambda self: len(self.nvec) + self.reals)
+    _picks: ClassVar[Any] = property(lambda self: self.candidates if self.candidates > 1 else 0)
+    draws: ClassVar[Any] = property(lambda self: self.candidates * self.outputs + self._picks)
+    scores: ClassVar[Any] = property(lambda self: self._picks * (self._numbers + 2))
+    _discrete: ClassVar[Any] = property(lambda self: MultiCategorical(self.nvec))
 
     @property
     def _squashes(self) -> np.ndarray:
         """Which numbers are squashed, (D,)."""
-        return self.squashed & np.isfinite(self.limits).all(axis=1)
+        bounded: np.ndarray = np.isfinite(self.limits).all(axis=1)
+        return bounded & self.squashed
 
     def _split(self, preferences: Array) -> tuple[Array, Array, Array]:
         """Logits, means and log standard deviations."""
@@ -298,7 +302,7 @@ class GaussianActions:
         picks = jax.random.gumbel(keys[2], (*lead, self._picks))
         return jnp.concatenate([jnp.concatenate([gumbel, normal], axis=-1).reshape(*lead, -1), picks], axis=-1)
 
-    def sample(self, policy: Float[Array, " P"] | Balanced, noise: Float[Array, " draws"]) -> Float[Array, " n"]:
+    def sample(self, policy: Float[Array, " L"] | Balanced, noise: Float[Array, " draws"]) -> Float[Array, " n"]:
         """Sample an action: of pi with the noise of the first candidate, of beta one of the candidates."""
         if isinstance(policy, Balanced):
             return policy.candidates.actions[(policy.shift + noise[-self.candidates :]).argmax()]
@@ -313,12 +317,12 @@ class GaussianActions:
             numbers = jnp.where(np.isfinite(self.limits).all(axis=1), drawn, numbers)
         return self._join(self._discrete.sample(logits, noise[: self.choices]), numbers) if self.nvec else numbers
 
-    def mode(self, preferences: Float[Array, " P"]) -> Float[Array, " n"]:
+    def mode(self, preferences: Float[Array, " L"]) -> Float[Array, " n"]:
         """The most probable choices, and the means."""
         logits, mean, _ = self._split(preferences)
         return self._join(self._discrete.mode(logits), mean) if self.nvec else mean
 
-    def log_prob(self, policy: Float[Array, " P"] | Balanced, action: Float[Array, " n"]) -> Float[Array, ""]:
+    def log_prob(self, policy: Float[Array, " L"] | Balanced, action: Float[Array, " n"]) -> Float[Array, ""]:
         """Log-density of an action: the sum over its components. Of beta, the action must be one of its candidates."""
         if isinstance(policy, Balanced):
             mine = (policy.candidates.actions == action).all(axis=-1)
@@ -337,7 +341,7 @@ class GaussianActions:
     def _log_probs(self, policy: Balanced) -> Array:
         return jax.vmap(lambda one: self.log_prob(policy.pi, one))(policy.candidates.actions)
 
-    def entropy(self, policy: Float[Array, " P"] | Balanced) -> Float[Array, ""]:
+    def entropy(self, policy: Float[Array, " L"] | Balanced) -> Float[Array, ""]:
         """Entropy in nats: the sum over the components, of numbers the differential entropy. Of beta, an estimate."""
         if isinstance(policy, Balanced):
             now = self._log_probs(policy)
@@ -351,7 +355,7 @@ class GaussianActions:
             found = found + jnp.where(self._squashes, slopes @ (weights / weights.sum()).astype(np.float32), 0.0)
         return found.sum() + (self._discrete.entropy(logits) if self.nvec else 0.0)
 
-    def kl(self, policy: Float[Array, " P"] | Balanced, other: Float[Array, " P"]) -> Float[Array, ""]:
+    def kl(self, policy: Float[Array, " L"] | Balanced, other: Float[Array, " L"]) -> Float[Array, ""]:
         """Kullback-Leibler divergence from ``other``: the sum over the components. Of beta, an estimate of that from
         its own pi."""
         if isinstance(policy, Balanced):
@@ -361,7 +365,7 @@ class GaussianActions:
         found = (log_scale - log_std + 0.5 * (ratio - 1)).sum()
         return found + (self._discrete.kl(logits, others) if self.nvec else 0.0)
 
-    def masked(self, preferences: Float[Array, " P"], mask: Bool[Array, " A"] | None) -> Float[Array, " P"]:
+    def masked(self, preferences: Float[Array, " L"], mask: Bool[Array, " A"] | None) -> Float[Array, " L"]:
         """Preferences of the distribution over allowed choices."""
         if mask is None:
             return preferences
@@ -369,7 +373,7 @@ class GaussianActions:
 
     def score(
         self,
-        preferences: Float[Array, " P"],
+        preferences: Float[Array, " L"],
         noise: Float[Array, " draws"] | None,
         mask: Bool[Array, " A"] | None,
         scores: Callable[[], Float[Array, " A"]],
@@ -382,13 +386,13 @@ class GaussianActions:
         log_probs = jax.vmap(lambda one: self.log_prob(preferences, one))(actions)
         return Candidates(actions, scores_of(jax.vmap(self.vector)(actions)), log_probs)
 
-    def unscored(self, preferences: Float[Array, " P"]) -> Float[Array, " 0"]:
+    def unscored(self, preferences: Float[Array, " L"]) -> Float[Array, " 0"]:
         """The same without an action bonus: nothing."""
         return jnp.zeros(0)
 
     def shift(
         self,
-        preferences: Float[Array, " P"],
+        preferences: Float[Array, " L"],
         scores: Candidates,
         coef: Float[Array, ""] | float,
         kind: Normalization,
@@ -418,7 +422,11 @@ class GaussianActions:
     def vector(self, action: Float[Array, " n"]) -> Float[Array, " V"]:
         """The action as the environment gets it, as a vector: choices one-hot, then the numbers."""
         numbers = self._executed_numbers(action[len(self.nvec) :])
-        return jnp.concatenate([self._discrete.vector(self._choice(action)), numbers]) if self.nvec else numbers
+        return jnp.concatenate([self.taken(action), numbers])
+
+    def taken(self, action: Float[Array, " n"]) -> Float[Array, " A"]:
+        """The choices of an action, one-hot in each component."""
+        return self._discrete.vector(self._choice(action)) if self.nvec else jnp.zeros(0)
 
     def executed(self, action: Float[Array, " n"]) -> Float[Array, " n"]:
         """What the environment does with an action: numbers are squashed or clipped."""
@@ -444,7 +452,7 @@ class GaussianActions:
             return close
         return jnp.append(self._discrete.predicts(outputs[: self.choices], self._choice(action)), close)
 
-    def metrics(self, action: Float[Array, "T N n"], preferences: Float[Array, "T N P"]) -> dict[str, Array]:
+    def metrics(self, action: Float[Array, "T N n"], preferences: Float[Array, "T N L"]) -> dict[str, Array]:
         """What to log of the actions of a rollout and their policies: standard deviations, and the share of numbers
         beyond their limits."""
         numbers, (low, high) = action[..., len(self.nvec) :], np.array(self.limits, np.float32).T
@@ -453,8 +461,7 @@ class GaussianActions:
             "action_clipped": ((numbers < low) | (numbers > high)).mean(),
         }
         if self.nvec:
-            choices = jax.vmap(jax.vmap(lambda one: self._discrete.vector(self._choice(one))))(action)
-            found["action_frequency"] = choices.mean(axis=(0, 1))
+            found["action_frequency"] = _each(self.taken)(action).mean(axis=(0, 1))
         return found
 
     def bonus_metrics(
@@ -463,12 +470,17 @@ class GaussianActions:
         """What to log of the scores of a rollout, as of a list of K actions."""
         alone = MultiCategorical((self.candidates,))
         found = alone.bonus_metrics(scores.scores, "raw", None)
-        added = jax.vmap(jax.vmap(lambda one: by_candidates.normalize_candidates(one, kind)))(scores.scores)
-        return {**found, "entropy_added": jax.vmap(jax.vmap(alone.entropy))(added).mean()}
+        added = _each(lambda one: by_candidates.normalize_candidates(one, kind))(scores.scores)
+        return {**found, "entropy_added": _each(alone.entropy)(added).mean()}
 
 
 #: A distribution over actions.
 Distribution = MultiCategorical | GaussianActions
+
+
+def _each(function: Callable[..., Array]) -> Callable[..., Array]:
+    """A function of one step, applied to all steps of a rollout, (T, N)."""
+    return jax.vmap(jax.vmap(function))
 
 
 def _log_slope(numbers: Array) -> Array:

@@ -77,8 +77,26 @@ class OldStep(Counter):
         return (*super().step(action)[:3], {})
 
 
-class Continuous(Counter):
-    action_space = spaces.Box(-1, 1, (2,))
+class Crane(gymnasium.Env[Any, Any]):
+    """Observes the action that it received, one number after another: arm, grip, winch. Another is an error."""
+
+    observation_space: Any = spaces.Box(-10, 10, (4,))
+
+    def __init__(self) -> None:
+        arm = spaces.Tuple(
+            (spaces.Box(np.array([-1, 0], np.float32), np.array([1, np.inf], np.float32)), spaces.Discrete(3, start=1))
+        )
+        self.action_space = spaces.Dict(arm=arm, winch=spaces.Box(0, 4, (1,), np.int32))
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> Any:
+        super().reset(seed=seed, options=options)
+        return np.zeros(4, np.float32), {}
+
+    def step(self, action: Any) -> Any:
+        if not self.action_space.contains(action):
+            raise ValueError(f"{action} is not in the space")
+        (reach, grip), winch = action["arm"], action["winch"]
+        return np.array([*reach, grip, *winch], np.float32), 0.0, False, False, {}
 
 
 class Sequences(Counter):

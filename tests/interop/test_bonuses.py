@@ -180,7 +180,7 @@ def test_matrices_are_images_where_convolutions_can_see_them_and_vectors_otherwi
 @pytest.mark.parametrize(
     ("obs_space", "action_space", "message"),
     [
-        ((4,), gymnasium.spaces.Box(-1, 1, (2,)), "its actions are continuous.*discretise them"),
+        ((4,), gymnasium.spaces.Text(2), "its actions are Text.*convert them"),
         ((4,), 1, "the number of actions is 1, but balancing needs at least two"),
         (4, 2, r"obs_space 4 is not supported: use a Gymnasium space or a shape such as \(4,\)"),
         ((64, 64, 64), 2, r"shape \(64, 64, 64\) are ambiguous: choose a layout.* hwc .* chw .* stack .* vector"),

@@ -1,5 +1,6 @@
 """Arguments of foreign loops become what training would make of them."""
 
+import json
 from dataclasses import asdict
 from typing import Any
 
@@ -71,9 +72,48 @@ def test_parts_have_the_same_leading_axes() -> None:
         seen.observations({**rooms(1), "place": (np.zeros((1, 2)), np.array([3]))})
 
 
+LEVER = spaces.Box(np.array([[-2], [0]], np.float32), np.array([[6], [np.inf]], np.float32))
+PANEL = spaces.Dict(
+    lever=spaces.Tuple((LEVER, spaces.Discrete(3, start=1))), switches=spaces.MultiDiscrete([2, 3], start=[0, 5])
+)
+
+
+def test_continuous_actions_are_in_the_units_of_the_agent() -> None:
+    seen = Spaces.of((2,), LEVER)
+    assert (seen.actions, seen.spec.nvec, seen.spec.bounds) == (0, (), ((-2, 6), (0, None)))
+    given = np.array([[[-2], [5]], [[4], [0]], [[9], [-1]]])
+    taken = seen.taken(given, (3,))
+    assert taken.dtype == np.float32
+    assert taken.tolist() == [[-1, 5], [0.5, 0], [1, 0]]
+    assert seen.taken(given[1], ()).tolist() == [[0.5, 0]]
+    with pytest.raises(UserError, match="actions has values that are not finite"):
+        seen.taken(given * np.nan, (3,))
+    with pytest.raises(UserError, match=r"shape \(3, 2\), but the observations have \(3,\) and \(2, 1\) of each"):
+        seen.taken(given[..., 0], (3,))
+
+
+def test_parts_of_actions_become_choices_and_then_numbers() -> None:
+    seen = Spaces.of((2,), PANEL)
+    assert (seen.actions, seen.spec.nvec, seen.spec.bounds) == (8, (3, 2, 3), ((-2, 6), (0, None)))
+    turned, switches = np.array([[[2.0], [7]], [[6], [1]]]), np.array([[1, 5], [0, 7]])
+    given = {"lever": (turned, np.array([1, 3])), "switches": switches}
+    assert seen.taken(given, (2,)).tolist() == [[0, 1, 0, 0, 7], [2, 0, 2, 1, 1]]
+    with pytest.raises(UserError, match=r"actions.lever.1 must be from 1 to 3, not 4"):
+        seen.taken({**given, "lever": (turned, np.array([1, 4]))}, (2,))
+    with pytest.raises(UserError, match=r"actions has no switches: pass the arrays of a Dict or Tuple by their keys"):
+        seen.taken({"lever": given["lever"]}, (2,))
+    discrete = Spaces.of((2,), spaces.Tuple((spaces.Discrete(2), spaces.Discrete(3))))
+    assert discrete.taken((np.array([1, 0]), np.array([2, 1])), (2,)).tolist() == [[1, 2], [0, 1]]
+
+
 def test_spaces_survive_a_file() -> None:
-    for one in (Spaces.of(ROOM, 4), Spaces.of((4, 84, 84), layout="stack"), Spaces.of(spaces.Discrete(4, start=1))):
-        assert from_dict(Spaces, asdict(one)) == one
+    for one in (
+        Spaces.of(ROOM, 4),
+        Spaces.of((4, 84, 84), layout="stack"),
+        Spaces.of(spaces.Discrete(4, start=1)),
+        Spaces.of((2,), PANEL),
+    ):
+        assert from_dict(Spaces, json.loads(json.dumps(asdict(one), allow_nan=False))) == one
 
 
 def test_all_colours_count() -> None:

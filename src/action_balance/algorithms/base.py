@@ -8,8 +8,8 @@ else is the same for all algorithms: the shift of Eq. 5, random actions, statist
 An algorithm of your own is a subclass of `Algorithm` in any module, named on the command line as ``--algorithm
 MODULE:CLASS``. Its settings are a dataclass ``Config`` that inherits from `AlgorithmConfig`.
 
-Axes: T steps, N environments, B samples of a minibatch, A choices of all action components, V outputs of the second
-head.
+Axes: T steps, N environments, B samples of a minibatch, A choices of all action components, L preferences (logits of
+the choices, then means and log standard deviations of continuous numbers), V outputs of the second head.
 """
 
 from abc import ABC, abstractmethod
@@ -23,7 +23,7 @@ from jaxtyping import Array, Bool, Float, PRNGKeyArray, PyTree
 from action_balance.algorithms.networks import Policy, make_policy
 from action_balance.algorithms.state import Samples, Trajectory, UpdateInfo
 from action_balance.config.agent import AgentConfig
-from action_balance.config.algorithm import AlgorithmConfig, class_of
+from action_balance.config.algorithm import DEFAULT, AlgorithmConfig, class_of
 from action_balance.config.registry import load_object
 from action_balance.core import returns
 from action_balance.envs.spec import EnvSpec
@@ -62,6 +62,8 @@ class Algorithm(Exploration, ABC):
     #: Names of the numbers that `loss` returns, and those of which the largest counts, in place of their sum.
     terms: ClassVar[tuple[str, ...]] = ()
     largest: ClassVar[tuple[str, ...]] = ()
+    #: Whether it needs actions that can be listed.
+    needs_lists: ClassVar[bool] = False
     #: The metric of `distance` that an adaptive c keeps near its target.
     distance_name: ClassVar[str] = "kl_beta_pi"
 
@@ -72,9 +74,10 @@ class Algorithm(Exploration, ABC):
 
     @property
     def heads(self) -> Heads:
-        """What the network needs; by default, the first head has an output for every choice of the actions, and the
-        second two values."""
-        return Heads(self.distribution.choices, memory=self.config.recurrent_units)
+        """What the network needs; by default, the first head has an output for every choice of the actions, and a mean
+        and a standard deviation for every number, and the second two values."""
+        stds, std = self.distribution.reals, self.config.network.action_std
+        return Heads(self.distribution.outputs, memory=self.config.recurrent_units, stds=stds, std=std)
 
     def network(self, key: PRNGKeyArray) -> Policy:
         """A network for the environment's observations."""
@@ -82,8 +85,8 @@ class Algorithm(Exploration, ABC):
 
     @abstractmethod
     def evaluate(
-        self, first: Float[Array, " A"], second: Float[Array, " V"], mask: Bool[Array, " A"] | None
-    ) -> tuple[Float[Array, " A"], Float[Array, " 2"]]:
+        self, first: Float[Array, " L"], second: Float[Array, " V"], mask: Bool[Array, " A"] | None
+    ) -> tuple[Float[Array, " L"], Float[Array, " 2"]]:
         """What the network's outputs for one observation mean.
 
         Args:
@@ -92,12 +95,11 @@ class Algorithm(Exploration, ABC):
             mask: Which choices are allowed; None if all of them are.
 
         Returns:
-            The preferences for all choices, which Eq. 5 shifts, such as logits or Q-values; and the intrinsic and
-            extrinsic value.
+            The preferences, which Eq. 5 shifts, such as logits or Q-values; and the intrinsic and extrinsic value.
         """
 
-    def policy(self, preferences: Float[Array, " A"], mask: Bool[Array, " A"] | None) -> Float[Array, " A"]:
-        """Logits of the policy that preferences stand for, shifted or not; by default they are logits themselves.
+    def policy(self, preferences: Any, mask: Bool[Array, " A"] | None) -> Any:
+        """The policy that preferences stand for, shifted or not, as `distribution` takes it; by default they are it.
 
         Args:
             preferences: Preferences for all choices; those of forbidden ones are `FORBIDDEN`.
@@ -119,7 +121,7 @@ class Algorithm(Exploration, ABC):
     @abstractmethod
     def loss(
         self,
-        first: Float[Array, "B A"],
+        first: Float[Array, "B L"],
         second: Float[Array, "B V"],
         samples: Samples,
         coef: Float[Array, ""],
@@ -142,21 +144,21 @@ class Algorithm(Exploration, ABC):
         """Numbers to log after every update, by name; by default the means of `terms`."""
         return {f"loss_{name}": info.losses[name].mean() for name in self.terms}
 
-    def distance(self, trajectory: Trajectory, beta: Float[Array, "T N A"], coef: Float[Array, ""]) -> Metrics:
+    def distance(self, trajectory: Trajectory, beta: Any, coef: Float[Array, ""]) -> Metrics:
         """How far the behaviour policy is from pi on average, as the metric `distance_name`."""
         kl = each(self.distribution.kl)(beta, each(self.policy)(trajectory.preferences, trajectory.mask))
         return {self.distance_name: kl.mean()}
 
     def behaviour_logits(
         self,
-        preferences: Float[Array, " A"],
-        bonus: Float[Array, " A"],
+        preferences: Float[Array, " L"],
+        bonus: Any,
         coef: Float[Array, ""],
         mask: Bool[Array, " A"] | None = None,
         epsilon: Float[Array, ""] | None = None,
-    ) -> Float[Array, " A"]:
-        """Logits of the behaviour policy beta: preferences are shifted (Eq. 5), made a policy, and mixed with a uniform
-        one where epsilon, by default that of the settings, is above 0."""
+    ) -> Any:
+        """The behaviour policy beta, as `distribution` takes it: preferences are shifted (Eq. 5), made a policy, and
+        mixed with a uniform one where epsilon, by default that of the settings, is above 0."""
         return self.mix(self.policy(self.shift(preferences, bonus, coef, mask), mask), epsilon, mask)
 
     def advantages(self, experience: Experience, trace: float) -> Float[Array, "T N 2"]:
@@ -204,5 +206,7 @@ def make_algorithm(config: AgentConfig, spec: EnvSpec) -> Algorithm:
     kind = load_object(class_of(name))
     if not (isinstance(kind, type) and issubclass(kind, Algorithm)):
         raise UserError(f"{name} is not a subclass of action_balance.algorithms.base.Algorithm")
+    if kind.needs_lists and not spec.lists_actions:
+        raise UserError(f"{name} compares all actions of a list, and these are continuous: use --algorithm {DEFAULT}")
     made: Algorithm = kind(config, spec)
     return made

@@ -44,7 +44,7 @@ def init_agent(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArra
         env_state=None,
         observation=jnp.zeros(0),
         episode_return=jnp.zeros(0),
-        visits=jnp.zeros((spec.states, algorithm.distribution.choices), jnp.int32),
+        visits=jnp.zeros((spec.states, algorithm.choices.choices), jnp.int32),
         state_visits=jnp.zeros(spec.states, jnp.int32),
         first_reward=jnp.full((), -1, jnp.int32),
         key=named_key(key, "training"),
@@ -93,7 +93,8 @@ def warm_up(environment: Environment, algorithm: Algorithm, key: PRNGKeyArray) -
 
     def step(environments: Any, key: Array) -> tuple[Any, list[Array]]:
         action_key, step_key = jax.random.split(key)
-        action = shard(algorithm.distribution.uniform(action_key, config.envs))
+        drawn = algorithm.distribution.uniform(action_key, config.envs)
+        action = shard(jax.vmap(algorithm.executed)(drawn))
         step_keys = shard(jax.random.split(step_key, config.envs))
         environments, outcome = each_environment(environment.step)(environments, action, step_keys)
         return environments, [outcome.next_obs]
@@ -111,7 +112,7 @@ def train_step(environment: Environment, state: TrainState, algorithm: Algorithm
         state, info = update.learn(state, trajectory, algorithm)
     if algorithm.spec.states:
         # Every choice of every action component counts.
-        taken = jax.vmap(jax.vmap(algorithm.distribution.one_hot))(trajectory.action).astype(jnp.int32)
+        taken = jax.vmap(jax.vmap(algorithm.distribution.taken))(trajectory.action).astype(jnp.int32)
         state = replace(
             state,
             visits=add_visits(state.visits, trajectory.index, taken),

@@ -13,7 +13,6 @@ from jaxtyping import Array, Float
 from action_balance.algorithms.base import Algorithm, Metrics, each
 from action_balance.algorithms.state import TrainState, Trajectory, UpdateInfo
 from action_balance.bonuses.base import ACTION, INTRINSIC
-from action_balance.core.balance import mask_logits, normalize
 from action_balance.errors import UserError
 from action_balance.exploration.episodes import Episodes, mean_at_ends
 
@@ -70,7 +69,7 @@ def _policy_metrics(trajectory: Trajectory, coef: Array, algorithm: Algorithm) -
     )
     entropy = each(distribution.entropy)
     found = {
-        "action_frequency": each(distribution.one_hot)(trajectory.action).mean(axis=(0, 1)),
+        **distribution.metrics(trajectory.action, trajectory.preferences),
         "entropy_pi": entropy(each(algorithm.policy)(trajectory.preferences, mask)).mean(),
         "entropy_beta": entropy(beta).mean(),
     }
@@ -83,14 +82,7 @@ def _policy_metrics(trajectory: Trajectory, coef: Array, algorithm: Algorithm) -
         return found
     if config.adapts or config.exploration.action_coef_end is not None:
         found |= {"action_coef": coef}
-    kind = config.normalize
-    proportions = each(lambda r: distribution.per_component(_proportions, r))(bonus)
-    added = each(lambda r, m: distribution.per_component(lambda x, y: normalize(x, kind, y), r, m))(bonus, mask)
-    return found | {
-        "entropy_bonus": jax.scipy.special.entr(proportions).sum(axis=-1).mean(),
-        "entropy_added": entropy(mask_logits(added, mask)).mean(),
-        "action_bonus_mean": bonus.mean(where=mask),
-    }
+    return found | distribution.bonus_metrics(bonus, config.normalize, mask)
 
 
 def _loss_metrics(trajectory: Trajectory, info: UpdateInfo, algorithm: Algorithm) -> Metrics:
@@ -98,8 +90,3 @@ def _loss_metrics(trajectory: Trajectory, info: UpdateInfo, algorithm: Algorithm
     found = {} if algorithm.intrinsic is None else {"bonus_mean": info.reward.mean(), "bonus_scale": info.scale}
     found |= algorithm.metrics(trajectory, info)
     return found | {name: losses[slot].mean() for slot, name in BONUS_LOSSES.items() if slot in losses}
-
-
-def _proportions(bonus: Array) -> Array:
-    total = bonus.sum()
-    return bonus / jnp.where(total > 0, total, 1)

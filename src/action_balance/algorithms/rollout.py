@@ -1,7 +1,7 @@
 """Acting: observation -> policy and action bonus -> `balance` -> environment, as one scan on the device.
 
-Axes: T steps, N environments, A choices of all action components, K frames of a stack, P cells of a policy's memory
-with U units each.
+Axes: T steps, N environments, A choices of all action components, L preferences, K frames of a stack, P cells of a
+policy's memory with U units each.
 """
 
 from dataclasses import replace
@@ -16,7 +16,6 @@ from action_balance.algorithms.networks import Policy
 from action_balance.algorithms.state import Actor, TrainedAgent, TrainState, Trajectory
 from action_balance.bonuses.base import ACTION
 from action_balance.config.agent import AgentConfig
-from action_balance.core.balance import mask_logits
 from action_balance.core.sharding import each_environment, shard
 from action_balance.envs.base import Environment
 from action_balance.envs.frame_stack import Frames
@@ -48,9 +47,9 @@ def make_actor(state: TrainState | TrainedAgent, algorithm: Algorithm) -> Actor:
 class Acted(NamedTuple):
     """What an agent makes of one observation, or of several with leading axes."""
 
-    preferences: Float[Array, "*b A"]  # logits or Q-values, before they are shifted
+    preferences: Float[Array, "*b L"]  # logits or Q-values, before they are shifted
     values: Float[Array, "*b 2"]  # intrinsic and extrinsic
-    action_bonus: Float[Array, "*b A"]  # r_ab(s, .); zero without one, and for forbidden choices
+    action_bonus: Any  # r_ab(s, .), (..., A), or `Candidates`; zero or empty without one, zero for forbidden choices
     memory: Float[Array, "*b P U"] | None  # with this observation
 
 
@@ -61,22 +60,27 @@ def act(
     algorithm: Algorithm,
     mask: Bool[Array, " A"] | None = None,
     memory: Float[Array, "P U"] | None = None,
+    noise: Float[Array, " draws"] | None = None,
 ) -> Acted:
     """Evaluate the policy and the action bonus on one observation.
 
-    The index is the number of the state, 0 where states cannot be enumerated; a policy with memory needs what it
-    remembers of the episode.
+    Candidates of an action bonus are drawn with the noise, or without it with one that is always the same. The index is
+    the number of the state, 0 where states cannot be enumerated; a policy with memory needs what it remembers of the
+    episode.
     """
     first, second, memory = actor.policy.step(algorithm.policy_obs(observation, actor.obs_stats), memory)
     preferences, values = algorithm.evaluate(first, second, mask)
     if algorithm.config.uniform:
         preferences, values = jnp.zeros_like(preferences), jnp.zeros_like(values)
-    preferences = mask_logits(preferences, mask)
-    if algorithm.action_bonus is None:
-        return Acted(preferences, values, jnp.zeros_like(preferences), memory)
+    preferences = algorithm.distribution.masked(preferences, mask)
+    if (bonus := algorithm.action_bonus) is None:
+        return Acted(preferences, values, algorithm.distribution.unscored(preferences), memory)
     obs = algorithm.bonus_obs(observation, jnp.asarray(index, jnp.int32), actor.obs_stats)
-    scores = algorithm.action_bonus.scores(actor.bonus_params, actor.bonus_state, obs)
-    return Acted(preferences, values, scores if mask is None else jnp.where(mask, scores, 0.0), memory)
+    known = actor.bonus_params, actor.bonus_state, obs
+    scores = algorithm.distribution.score(
+        preferences, noise, mask, lambda: bonus.scores(*known), lambda actions: bonus.scores_of(*known, actions)
+    )
+    return Acted(preferences, values, scores, memory)
 
 
 def empty_memory(policy: Policy, *lead: int) -> Float[Array, "*lead P U"] | None:
@@ -94,7 +98,7 @@ def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -
     actor = make_actor(state, algorithm)
     # All randomness is drawn at once.
     steps = (config.algorithm.rollout_steps, config.envs)
-    noise = shard(jax.random.gumbel(action_key, (*steps, distribution.choices)), axis=1)
+    noise = shard(distribution.noise(action_key, steps), axis=1)
     step_keys = shard(jax.random.split(step_key, steps), axis=1)
 
     def index(observation: Array) -> Array:
@@ -107,14 +111,15 @@ def rollout(environment: Environment, state: TrainState, algorithm: Algorithm) -
         noise, keys = drawn
         frame = jax.vmap(algorithm.newest_frame)(observation)
         number = jax.vmap(index)(frame)
-        acted = jax.vmap(lambda obs, i, before: act(actor, obs, i, algorithm, memory=before))(
-            observation, number, memory
+        acted = jax.vmap(lambda obs, i, before, drawn: act(actor, obs, i, algorithm, memory=before, noise=drawn))(
+            observation, number, memory, noise
         )
         behaviour = jax.vmap(lambda x, y, e: algorithm.behaviour_logits(x, y, actor.coef, None, e))(
             acted.preferences, acted.action_bonus, actor.epsilon
         )
         action = jax.vmap(distribution.sample)(behaviour, noise)
-        environments, outcome = each_environment(environment.step)(environments, action, keys)
+        executed = jax.vmap(algorithm.executed)(action)
+        environments, outcome = each_environment(environment.step)(environments, executed, keys)
         made = Trajectory(
             observation=frame,
             next_obs=outcome.next_obs,

@@ -1,7 +1,7 @@
 """What training carries from update to update, and what a rollout hands to an update.
 
-Axes: T steps of a rollout, N environments, A choices of all action components, S enumerable states, P cells of
-a policy's memory with U units each.
+Axes: T steps of a rollout, N environments, A choices of all action components, L preferences, S enumerable states, P
+cells of a policy's memory with U units each.
 """
 
 from typing import Any
@@ -37,10 +37,10 @@ class Trajectory(eqx.Module):
 
     observation: Any  # (T, N, ...), or `Frames` of stacks
     next_obs: Real[Array, "..."]  # (T, N, ...), s_{t+1}, before a new episode began; the newest frame of a stack
-    action: Int[Array, "..."]  # (T, N), or (T, N, C) of several components
+    action: Real[Array, "..."]  # (T, N), or (T, N, n) of several components, as it was drawn
     log_prob: Float[Array, "*T N"]  # log beta(a|s) when acting
-    preferences: Float[Array, "*T N A"]  # logits or Q-values, before they are shifted
-    action_bonus: Float[Array, "*T N A"]  # the scores that acting used
+    preferences: Float[Array, "*T N L"]  # logits or Q-values, before they are shifted
+    action_bonus: Any  # the scores that acting used: (T, N, A), or `Candidates`
     values: Float[Array, "*T N 2"]  # intrinsic and extrinsic
     reward: Float[Array, "*T N"]
     terminated: Bool[Array, "*T N"]
@@ -103,8 +103,8 @@ class Samples(eqx.Module):
     """What the agent's loss needs of each sample; axes (T, N), or (B,) inside a minibatch."""
 
     observation: Any  # (..., *shape), or `Frames` of stacks
-    action: Int[Array, "..."]
-    action_bonus: Float[Array, "*b A"]
+    action: Real[Array, "..."]
+    action_bonus: Any  # (..., A), or `Candidates`
     targets: PyTree  # of the algorithm
     mask: Bool[Array, "*b A"] | None = None  # which choices were allowed; None where the environment gives no masks
     epsilon: Float[Array, "*b"] | None = None  # probability of a random action, where it is not constant

@@ -1,14 +1,16 @@
 """The bonus protocol: everything that the agent knows about an exploration bonus.
 
 The agent asks a bonus four things: create your parameters and state for this environment (`init`); score all actions of
-a state, which balances the policy (`scores`); reward a rollout, with what was known before it, and return your state
-after it (`reward`); and what is your loss on this minibatch (`loss`). The parameters are trained by the agent's
-optimiser together with the policy. The state holds what is not trained, such as target networks, counts or memories.
+a state, which balances the policy (`scores`; some continuous actions: `scores_of`); reward a rollout, with what was
+known before it, and return your state after it (`reward`); and what is your loss on this minibatch (`loss`). The
+parameters are trained by the agent's optimiser together with the policy. The state holds what is not trained, such as
+target networks, counts or memories.
 
 A bonus of your own is a subclass of `Bonus` in any module, named on the command line as ``--intrinsic MODULE:CLASS`` or
 ``--action-bonus MODULE:CLASS``. It implements `reward`, `scores` or both.
 
-Axes: T steps, N environments, P samples of a minibatch, A choices of all action components, f axes of a frame.
+Axes: T steps, N environments, P samples of a minibatch, A choices of all action components, K actions,
+V numbers of an action as a vector, f axes of a frame.
 """
 
 from collections.abc import Callable
@@ -26,7 +28,8 @@ from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NON
 from action_balance.config.registry import load_object
 from action_balance.config.serialization import from_dict
 from action_balance.core.running_stats import RunningMeanStd
-from action_balance.distributions import MultiCategorical
+from action_balance.distributions import Distribution, MultiCategorical
+from action_balance.envs.actions import distribution_of
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
@@ -63,7 +66,7 @@ class Transitions(eqx.Module):
 
     frame: Real[Array, "..."]  # newest frame of s_t
     next_frame: Real[Array, "..."]  # newest frame of s_{t+1}, also where it ended the episode
-    action: Int[Array, "..."]
+    action: Real[Array, "..."]
     index: Int[Array, "*b"]  # number of s_t
     next_index: Int[Array, "*b"]  # number of s_{t+1}
     terminated: Bool[Array, "*b"]
@@ -83,7 +86,7 @@ class Batch(eqx.Module):
     clip: float = eqx.field(static=True)
     key: PRNGKeyArray  # for what the bonus draws; another one for every rollout and every minibatch
 
-    def each(self, function: Callable[[BonusObs, Int[Array, "..."], BonusObs], Any]) -> Any:
+    def each(self, function: Callable[[BonusObs, Real[Array, "..."], BonusObs], Any]) -> Any:
         """Apply a function to every transition.
 
         Args:
@@ -130,8 +133,13 @@ class Bonus:
         return False
 
     @property
-    def distribution(self) -> MultiCategorical:
+    def distribution(self) -> Distribution:
         """The distribution over the environment's actions."""
+        return distribution_of(self.spec, self.agent)
+
+    @property
+    def choices(self) -> MultiCategorical:
+        """The distribution over the discrete components of actions alone."""
         return MultiCategorical(self.spec.nvec)
 
     def check(self) -> None:
@@ -183,6 +191,23 @@ class Bonus:
             One score per choice of the action components.
         """
         return jnp.zeros(self.distribution.choices)
+
+    def scores_of(
+        self, params: Params, state: State, obs: BonusObs, actions: Float[Array, "K V"]
+    ) -> Float[Array, " K"]:
+        """The bonus of some actions of a state, where actions are continuous and cannot be listed.
+
+        Args:
+            params: Trained parameters.
+            state: State of the bonus.
+            obs: One observation.
+            actions: The actions as vectors (`distribution.vector`): discrete components one-hot, then the continuous
+                numbers, from -1 to 1 where they are bounded.
+
+        Returns:
+            One score per action.
+        """
+        return jnp.zeros(len(actions))
 
     def reward(self, params: Params, state: State, rollout: Batch) -> tuple[Float[Array, "T N"], State]:
         """The intrinsic reward of every transition of a rollout, and the state after it.
@@ -241,6 +266,13 @@ def make_bonus(
     if name == NONE:
         return None
     kind, (needed, option) = kind or bonus_class(name, slot), NEEDED[slot]
+    if slot == ACTION and not spec.lists_actions:
+        needed = "scores_of"
+        if kind.scores_of is Bonus.scores_of and name in BUILT_IN[slot]:
+            raise UserError(
+                f"the action bonus {name} scores all actions of a list, and these are continuous: use {option} "
+                f"elliptical or distillation"
+            )
     if getattr(kind, needed) is getattr(Bonus, needed):
         raise UserError(f"{name} has no method {needed}, so it cannot be used with {option}")
     try:

@@ -75,7 +75,7 @@ class CoinFlips(Bonus):
     @property
     def heads(self) -> int:
         """H: one per action, or one for the state."""
-        return self.distribution.choices if self.pairs else 1
+        return self.choices.choices if self.pairs else 1
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Any, CoinFlipState]:
         """A network whose outputs are zero, its prior, and an empty memory."""
@@ -172,7 +172,7 @@ class CoinFlips(Bonus):
 
     def _taken(self, action: Array | None) -> Array:
         """Which heads a visit belongs to, (H,), 0 or 1."""
-        return self.distribution.one_hot(action) if self.pairs and action is not None else jnp.ones(1)
+        return self.distribution.vector(action) if self.pairs and action is not None else jnp.ones(1)
 
 
 @dataclass(frozen=True)

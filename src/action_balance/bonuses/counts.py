@@ -58,7 +58,7 @@ class PairCounts(PairCounter):
         check_enumerable(self.spec, "--action-bonus hash")
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, Int[Array, "S A"]]:
-        return None, jnp.zeros((self.spec.countable, self.distribution.choices), jnp.int32)
+        return None, jnp.zeros((self.spec.countable, self.choices.choices), jnp.int32)
 
     def counts(self, params: Any, state: Int[Array, "S A"], obs: BonusObs) -> Float[Array, " A"]:
         return state[obs.index].astype(jnp.float32)
@@ -66,6 +66,6 @@ class PairCounts(PairCounter):
     def reward(self, params: Any, state: Int[Array, "S A"], rollout: Batch) -> tuple[Float[Array, "T N"], Any]:
         """The bonus of every pair that was taken, summed over components, and the counts with this rollout."""
         left = rollout.transitions.index
-        taken = rollout.each(lambda _, action, __: self.distribution.one_hot(action))
+        taken = rollout.each(lambda _, action, __: self.distribution.vector(action))
         bonus = (taken / jnp.sqrt(1.0 + state[left])).sum(axis=-1)
         return bonus, add_visits(state, left, taken.astype(jnp.int32))

@@ -1,8 +1,8 @@
 """Distillation of pairs: a predictor learns a fixed random target, and its error estimates how rarely a pair occurred.
 
 `Distillation` is the error of states (Eq. 1) as of pairs (Eq. 2); `PairDistillation` is the paper's action bonus.
-Axes: A choices of all action components, D outputs of the networks, P samples of a minibatch. `Distillation` takes one
-input per call; ``vmap`` outside.
+Axes: A choices of all action components, K actions, V numbers of an action as a vector, D outputs of the networks, P
+samples of a minibatch. `Distillation` takes one input per call; ``vmap`` outside.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray
 
 from action_balance.bonuses.base import Batch, Bonus, BonusObs
 from action_balance.bonuses.networks import bonus_network
@@ -19,13 +19,14 @@ from action_balance.config.bonuses import DistillationConfig
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
 from action_balance.errors import UserError
+from action_balance.nets.bonus import Action
 
 
 @runtime_checkable
 class Features(Protocol):
     """A target or predictor: a network of a state, and of a pair where it knows actions."""
 
-    def __call__(self, observation: Float[Array, "..."], action: Int[Array, ""] | None = None) -> Float[Array, " D"]:
+    def __call__(self, observation: Float[Array, "..."], action: Action | None = None) -> Float[Array, " D"]:
         """Output of a state or a pair."""
         ...
 
@@ -45,12 +46,12 @@ class Distillation(eqx.Module):
     target: Features
     predictor: Features
 
-    def error(self, observation: Float[Array, "..."], action: Int[Array, ""] | None = None) -> Float[Array, ""]:
+    def error(self, observation: Float[Array, "..."], action: Action | None = None) -> Float[Array, ""]:
         """``||f_hat(s) - f(s)||^2`` (Eq. 1) or ``||g_hat(s, a) - g(s, a)||^2`` (Eq. 2).
 
         Args:
             observation: A normalised observation s.
-            action: The action a; None for the error of a state.
+            action: The action a, its index or as a vector; None for the error of a state.
 
         Returns:
             The error. No gradient reaches the target.
@@ -83,13 +84,15 @@ class PairDistillation(Bonus):
     uses_obs_stats: ClassVar[bool] = True
 
     def check(self) -> None:
-        """An action channel needs images, with a row for every action."""
+        """An action channel needs images, with a row for every action, and learning from all actions a list of them."""
+        if not self.spec.lists_actions and self.config != DistillationConfig():
+            raise UserError("continuous actions have no channel and no list: use one-hot, and learn from those taken")
         if self.config.embedding != "channel":
             return
         if not self.spec.is_image:
             what = "also vectors" if self.spec.is_mixed else "none"
             raise UserError(f"an action channel needs images, but this environment has {what}: use action-balance-rnd")
-        if (actions := self.distribution.choices) > self.spec.frame_shape[0]:
+        if (actions := self.choices.choices) > self.spec.frame_shape[0]:
             raise UserError(f"images have too few rows for an action channel of {actions} actions: use one-hot")
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Any, Any]:
@@ -102,6 +105,10 @@ class PairDistillation(Bonus):
     def scores(self, params: Any, state: Any, obs: BonusObs) -> Float[Array, " A"]:
         return Distillation(state, params).all_errors(obs.normalized)
 
+    def scores_of(self, params: Any, state: Any, obs: BonusObs, actions: Float[Array, "K V"]) -> Float[Array, " K"]:
+        module, seen = Distillation(state, params), obs.normalized
+        return jax.vmap(lambda action: module.error(seen, action))(actions)
+
     def reward(self, params: Any, state: Any, rollout: Batch) -> tuple[Float[Array, "T N"], Any]:
         """The error of every pair that was taken."""
         module = Distillation(state, params)
@@ -113,7 +120,7 @@ class PairDistillation(Bonus):
         if self.config.learns_from == "taken":
             taken: Array = batch.each(lambda obs, action, _: self._taken(module, obs, action))
             return taken
-        split = self.distribution.split
+        split = self.choices.split
 
         def every(obs: BonusObs, *_: Any) -> Array:
             return jnp.stack([part.mean() for part in split(module.all_errors(obs.normalized))]).sum()
@@ -122,6 +129,8 @@ class PairDistillation(Bonus):
         return errors
 
     def _taken(self, module: Distillation, obs: BonusObs, action: Array) -> Array:
-        if not self.distribution.action_shape:
+        if not self.spec.lists_actions:
+            return module.error(obs.normalized, self.distribution.vector(action))
+        if not self.spec.action_shape:
             return module.error(obs.normalized, action)
-        return self.distribution.chosen(module.all_errors(obs.normalized), action).sum()
+        return self.choices.chosen(module.all_errors(obs.normalized), action).sum()

@@ -234,7 +234,7 @@ class HashedPairs(PairCounter, Hashed):
 
     @property
     def columns(self) -> int:
-        return self.distribution.choices
+        return self.choices.choices
 
     @property
     def total(self) -> int:
@@ -247,6 +247,6 @@ class HashedPairs(PairCounter, Hashed):
     def reward(self, params: Any, state: HashTable, rollout: Batch) -> tuple[Float[Array, "T N"], HashTable]:
         """The bonus of every pair that was taken, summed over components, and the table with this rollout."""
         rows, fingerprints = rollout.each(lambda obs, _, __: self.locate(state, obs.frame))
-        taken = rollout.each(lambda _, action, __: self.distribution.one_hot(action))
+        taken = rollout.each(lambda _, action, __: self.distribution.vector(action))
         bonus = (taken / jnp.sqrt(1.0 + state.counts[rows])).sum(axis=-1)
         return bonus, self.count(state, rows, fingerprints, taken.astype(jnp.int32))

@@ -17,7 +17,6 @@ from action_balance.bonuses.inverse_dynamics import Encoded, InverseDynamics, hi
 from action_balance.config.bonuses import ICMConfig
 from action_balance.core.keys import named_key
 from action_balance.core.running_stats import RunningMeanStd
-from action_balance.distributions import MultiCategorical
 from action_balance.nets.bonus import BonusNet
 
 
@@ -25,13 +24,13 @@ class Curiosity(eqx.Module):
     """What ICM trains: the features with their inverse model, and the forward model."""
 
     dynamics: InverseDynamics
-    forward: BonusNet  # phi(s') from phi(s) and the one-hot action
+    forward: BonusNet  # phi(s') from phi(s) and the action as a vector
 
     def forward_errors(self, encoded: Encoded) -> Float[Array, "*b"]:
         """``1/2 ||f(phi(s), a) - phi(s')||^2 / D``, from which no gradient reaches the features."""
 
         def one(before: Array, action: Array, after: Array) -> Array:
-            taken = self.dynamics.distribution.one_hot(action)
+            taken = self.dynamics.distribution.vector(action)
             predicted = self.forward(jnp.concatenate([jax.lax.stop_gradient(before), taken]))
             return 0.5 * squared_error(predicted, jax.lax.stop_gradient(after))
 
@@ -54,10 +53,10 @@ class ICM(Bonus):
     uses_obs_stats: ClassVar[bool] = True
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Curiosity, Float[Array, ""]]:
-        features, choices = self.config.features, MultiCategorical(self.spec.nvec).choices
+        features, size = self.config.features, self.distribution.size
         dynamics = InverseDynamics(self.spec, self.agent, features, named_key(key, "dynamics"))
         hidden = hidden_width(self.spec, self.agent)
-        forward = BonusNet(features + choices, hidden, features, key=named_key(key, "forward"))
+        forward = BonusNet(features + size, hidden, features, key=named_key(key, "forward"))
         return Curiosity(dynamics, forward), jnp.zeros(())
 
     def reward(self, params: Curiosity, state: Any, rollout: Batch) -> tuple[Float[Array, "T N"], Float[Array, ""]]:

@@ -16,13 +16,14 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, Real
 
 from action_balance.bonuses.base import Batch
 from action_balance.bonuses.networks import bonus_network
 from action_balance.config.agent import AgentConfig
 from action_balance.core.keys import named_key
-from action_balance.distributions import MultiCategorical
+from action_balance.distributions import Distribution
+from action_balance.envs.actions import distribution_of
 from action_balance.envs.spec import EnvSpec
 from action_balance.nets.bonus import BonusNet, JoinedNet
 
@@ -36,7 +37,7 @@ class Encoded(eqx.Module):
     """Transitions as features: (phi(s), a, phi(s'))."""
 
     before: Float[Array, "*b D"]
-    action: Int[Array, "..."]
+    action: Real[Array, "..."]
     after: Float[Array, "*b D"]
 
     def each(self, function: Callable[[Array, Array, Array], Any]) -> Any:
@@ -49,15 +50,15 @@ class InverseDynamics(eqx.Module):
     """An encoder and an inverse model, both trained by the inverse loss."""
 
     encoder: JoinedNet  # with the layers of RND's target
-    inverse: BonusNet  # logits of all action components from the features of s and s'
-    distribution: MultiCategorical = eqx.field(static=True)
+    inverse: BonusNet  # predicts the action from the features of s and s'
+    distribution: Distribution = eqx.field(static=True)
 
     def __init__(self, spec: EnvSpec, agent: AgentConfig, features: int, key: PRNGKeyArray) -> None:
-        self.distribution = MultiCategorical(spec.nvec)
+        self.distribution = distribution_of(spec, agent)
         encoder_key = named_key(key, "encoder")
         self.encoder = bonus_network(spec, agent, predictor=False, outputs=features, key=encoder_key)
-        hidden, choices = hidden_width(spec, agent), self.distribution.choices
-        self.inverse = BonusNet(2 * features, hidden, choices, key=named_key(key, "inverse"))
+        hidden, size = hidden_width(spec, agent), self.distribution.size
+        self.inverse = BonusNet(2 * features, hidden, size, key=named_key(key, "inverse"))
 
     def encode(self, batch: Batch) -> Encoded:
         before, after = batch.each(
@@ -66,18 +67,23 @@ class InverseDynamics(eqx.Module):
         return Encoded(before, batch.transitions.action, after)
 
     def losses(self, encoded: Encoded) -> Float[Array, "*b"]:
-        """``-log p(a | phi(s), phi(s'))``, the cross-entropy summed over the action components."""
+        """``-log p(a | phi(s), phi(s'))``, the cross-entropy summed over the action components; of continuous numbers,
+        half the squared error."""
 
         def one(before: Array, action: Array, after: Array) -> Array:
-            return -self.distribution.log_prob(self._logits(before, after), action)
+            return self.distribution.prediction_loss(self._outputs(before, after), action)
 
         losses: Array = encoded.each(one)
         return losses
 
     def accuracy(self, encoded: Encoded) -> Float[Array, ""]:
         """Proportion of the action components that the inverse model predicts."""
-        predicted = encoded.each(lambda before, _, after: self.distribution.mode(self._logits(before, after)))
-        return (predicted == encoded.action).mean()
 
-    def _logits(self, before: Array, after: Array) -> Array:
+        def one(before: Array, action: Array, after: Array) -> Array:
+            return self.distribution.predicts(self._outputs(before, after), action)
+
+        found: Array = encoded.each(one)
+        return found.mean()
+
+    def _outputs(self, before: Array, after: Array) -> Array:
         return self.inverse(jnp.concatenate([before, after]))

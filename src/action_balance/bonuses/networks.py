@@ -6,7 +6,7 @@ from typing import Any
 from jaxtyping import PRNGKeyArray
 
 from action_balance.config.agent import AgentConfig
-from action_balance.distributions import MultiCategorical
+from action_balance.envs.actions import distribution_of
 from action_balance.envs.spec import EnvSpec
 from action_balance.nets.bonus import BonusNet, JoinedNet
 from action_balance.nets.image import ImageBonusNet
@@ -31,7 +31,7 @@ def bonus_network(
 
     A network of ``pairs`` sees actions; those of an action bonus always have float32 convolutions.
     """
-    actions = MultiCategorical(spec.nvec).choices if pairs else 0
+    actions = distribution_of(spec, agent).size if pairs else 0
     net = agent.network
     of_images: dict[str, Any] = {
         "actions": actions,

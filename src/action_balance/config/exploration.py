@@ -15,7 +15,7 @@ WARMUP_STEPS, ROLLOUTS_PER_WARMUP, LEAST_ROLLOUTS = 8192, 20, 10
 #: Settings of c where it adapts: the limits in their order, and all; and those of every action bonus.
 COEF_LIMITS = ("action_coef_min", "action_coef_start", "action_coef_max")
 ADAPTS = ("target_kl", *COEF_LIMITS, "action_coef_rate")
-OF_ACTION_BONUS = ("action_coef", "action_coef_end", "normalize", *ADAPTS)
+OF_ACTION_BONUS = ("action_coef", "action_coef_end", "normalize", "candidates", *ADAPTS)
 #: Settings of random actions.
 OF_EPSILON = ("epsilon", "epsilon_end", "epsilon_decay", "epsilon_spread")
 
@@ -44,6 +44,9 @@ class ExplorationConfig(Settings):
     normalize: Normalization | None = None
     """How the vector of action bonuses is normalised: raw, l2 or standard (default: that of the preset, or l2; raw
     for ucb)."""
+    candidates: int = number(16, 2, 4096)
+    """For continuous actions: K, the number of actions that are drawn from the policy, of which the action bonus
+    selects one (Eq. 5 by candidates)."""
     epsilon: float | None = number(None, high=1)
     """Probability of choosing each component of an action uniformly at random during training (default: that of the
     algorithm; 0.1 with --method epsilon-greedy)."""

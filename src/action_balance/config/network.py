@@ -13,6 +13,8 @@ MAX_LAYERS = 100  # most layers of a network: the time to compile it grows with 
 
 #: Settings that have an effect with observations that are vectors, and those with images.
 OF_VECTORS = ("hidden", "layers", "bonus_hidden", "bonus_outputs", "predictor_layers", "trunks", "activation")
+#: Settings that have an effect with continuous actions.
+OF_NUMBERS = ("action_std", "squash_actions")
 OF_IMAGES = ("channels", "small_layers", "features", "trunk", "bonus_features", "precision")
 
 
@@ -56,3 +58,8 @@ class NetworkConfig(Settings):
     precision: Precision = "float32"
     """For images: floating-point type of the convolutions in the agent's network and the next-state bonus; bfloat16 is
     faster on a GPU. Later layers, statistics, losses and the action bonus always use float32."""
+    action_std: float = number(1.0, high=1e3, above=True)
+    """For continuous actions: standard deviation at first, where the bounds of an action are -1 and 1. It is a
+    parameter of the network, the same in all states."""
+    squash_actions: bool = False
+    """For continuous actions: squash what is drawn by tanh into the bounds (default: clip it at the environment)."""

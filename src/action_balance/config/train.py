@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from action_balance.config.agent import AgentConfig
 from action_balance.config.env import DeviceEnvConfig, EnvConfig, HostEnvConfig
 from action_balance.config.fields import Settings, count
-from action_balance.config.network import OF_IMAGES, OF_VECTORS
+from action_balance.config.network import OF_IMAGES, OF_NUMBERS, OF_VECTORS
 from action_balance.config.presets import with_algorithm
 from action_balance.config.serialization import from_dict, to_dict
 from action_balance.config.stopping import StopCondition
@@ -67,7 +67,10 @@ class TrainConfig(Settings):
         return [StopCondition.parse(text, own, others) for text in self.stop_when]
 
     def check_spec(self, spec: "EnvSpec") -> None:
-        """Raise a `UserError` if a setting is of networks that the agent does not have."""
+        """Raise a `UserError` if a setting is of networks or actions that the agent does not have."""
+        if spec.lists_actions:
+            check_unused(self.agent.network, OF_NUMBERS, f"{self.env.name} has discrete actions")
+            check_unused(self.agent.exploration, ("candidates",), f"{self.env.name} has discrete actions")
         if spec.is_mixed:
             self._check_networks(True, used={"hidden", "bonus_hidden"} if spec.vector else set())
         else:

@@ -1,15 +1,16 @@
 """Action balance where actions cannot be listed: Eq. 5 by candidates.
 
-``beta(a|s) ~ pi(a|s) exp(c Normalize(r_ab(s, a)))`` needs no list of actions. K candidates are drawn from pi, and one of
-them by ``w = softmax(s)`` with ``s_k = c Normalize(r_ab(s, .))_k``. Seen from the action a that was drawn, the other
+``beta(a|s) ~ pi(a|s) exp(c Normalize(r_ab(s, a)))`` needs no list of actions. K candidates are drawn from pi, and one
+of them by ``w = softmax(s)`` with ``s_k = c Normalize(r_ab(s, .))_k``. Seen from the action a that was drawn, the other
 K - 1 candidates are independent draws from pi, so the procedure has the density
 
     q(a) = pi(a) E[exp(s(a)) / Z],     Z = (exp(s(a)) + sum_{k > 1} exp(s(a_k))) / K,
 
-and as K grows, Z becomes ``E_pi[exp(s)]`` and q becomes Eq. 5. PPO's ratio needs q of a policy pi that has changed since
-the candidates were drawn. Two things are approximated: the expectation, by the candidates that were drawn, and Z under
-the new policy, by weighting them with ``rho_k = pi(a_k) / pi_then(a_k)``. The action itself is given and not a draw, so
-that its own term has no such weight: without it, one candidate would have no gradient, and a few too small a one.
+and as K grows, Z becomes ``E_pi[exp(s)]`` and q becomes Eq. 5. PPO's ratio needs q of a policy pi that has changed
+since the candidates were drawn. Two things are approximated: the expectation, by the candidates that were drawn, and Z
+under the new policy, by weighting them with ``rho_k = pi(a_k) / pi_then(a_k)``. The action itself is given and not a
+draw, so that its own term has no such weight: without it, one candidate would have no gradient, and a few too small a
+one.
 
 All functions are of one state. Axes: K candidates.
 """

@@ -1,7 +1,7 @@
 """What evaluations on the device and on the host share: how actions are chosen, and what episodes come to.
 
-Axes: K agents, E episodes, T steps, A choices of all action components, S enumerable states, P cells of a policy's
-memory with U units each.
+Axes: K agents, E episodes, T steps, A choices of all action components, L preferences, S enumerable states, P cells of
+a policy's memory with U units each.
 """
 
 from collections.abc import Callable
@@ -33,10 +33,10 @@ AnyArray = Any
 class Decision(eqx.Module):
     """An action and what it was chosen from; with leading axes where there are several."""
 
-    action: Int[AnyArray, "..."]
-    logits: Float[AnyArray, "*e A"]  # of pi
-    behaviour: Float[AnyArray, "*e A"]  # logits of beta
-    action_bonus: Float[AnyArray, "*e A"]
+    action: Real[AnyArray, "..."]  # as the environment gets it
+    pi: Float[AnyArray, "*e L"]  # preferences: logits, or means and log standard deviations
+    beta: Any  # as pi, or `Balanced`
+    action_bonus: Any  # (..., A), or `Candidates`
     mask: Bool[AnyArray, "*e A"] | None = None  # which choices were allowed; None if all of them were
 
 
@@ -55,7 +55,7 @@ class Recording(NamedTuple):
 
     seed: tuple[int, ...]  # of all environments
     number: int  # of its environment
-    actions: Int[np.ndarray, "T *c"]
+    actions: Real[np.ndarray, "T *c"]
     scores: Float[np.ndarray, " T"]  # raw rewards
 
 
@@ -90,15 +90,18 @@ def decide(
     memory: Float[Array, "P U"] | None = None,
 ) -> tuple[Decision, Float[Array, "P U"] | None]:
     """Choose an action for one observation, given what the policy remembers of the episode."""
-    found, _, bonus, memory = act(actor, observation, index, algorithm, mask, memory)
-    logits = behaviour = algorithm.policy(found, mask)
+    distribution = algorithm.distribution
+    noise = distribution.noise(key)
+    found, _, bonus, memory = act(actor, observation, index, algorithm, mask, memory, noise)
+    pi = beta = algorithm.policy(found, mask)
     if with_bonus:
         epsilon = None if actor.epsilon is None else actor.epsilon.mean()
-        behaviour = algorithm.behaviour_logits(found, bonus, actor.coef, mask, epsilon)
-    noise = jax.random.gumbel(key, logits.shape)
-    preferences = jnp.stack([logits, logits + noise, behaviour + noise])[mode]
-    chosen = algorithm.distribution.mode(preferences)
-    return Decision(chosen, logits, behaviour, bonus if with_bonus else jnp.zeros_like(bonus), mask), memory
+        beta = algorithm.behaviour_logits(found, bonus, actor.coef, mask, epsilon)
+    else:
+        bonus = jax.tree.map(jnp.zeros_like, bonus)
+    modes = distribution.mode(pi), distribution.sample(pi, noise), distribution.sample(beta, noise)
+    action = algorithm.executed(jnp.stack(modes)[mode])
+    return Decision(action, pi, beta, bonus, mask), memory
 
 
 def mode_key(seed: int, number: Int[Array, ""] | int, mode: Int[Array, ""] | int) -> PRNGKeyArray:

@@ -5,6 +5,7 @@ a run is refused before it begins, with the number. The estimate counts only wha
 time; what a program needs in between comes on top of it.
 """
 
+import math
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from action_balance.config.agent import AgentConfig
 from action_balance.config.train import TrainConfig
 from action_balance.engines.device.devices import choose_devices, splits_environments
 from action_balance.engines.host.rollout_buffer import RolloutBuffer
+from action_balance.envs.actions import distribution_of
 from action_balance.envs.mixed import empty_stats
 from action_balance.envs.spec import EnvSpec
 from action_balance.exploration.warmup import warmup_steps
@@ -86,9 +88,10 @@ def device_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
         return 0
     sees_images = spec.is_image or spec.is_mixed
     units = agent.recurrent_units * (2 if agent.network.trunks == "separate" and not sees_images else 1)
-    # Observation and next observation; action, log-probability, logits, two values, the reward and the memory.
+    # Observation and next observation; action, log-probability, preferences, two values, the reward and the memory.
     frame = _frame_size(spec) * np.dtype(spec.dtype).itemsize
-    step = 2 * frame + NUMBER * (len(spec.nvec) + 1 + sum(spec.nvec) + 2 + 1 + units)
+    actions = distribution_of(spec, agent)
+    step = 2 * frame + NUMBER * (math.prod(actions.action_shape) + 1 + actions.preferences + 2 + 1 + units)
     layers = NUMBER * (GATES * units + (0 if sees_images else agent.network.hidden * agent.network.layers))
     return agent.steps_per_update * step + agent.steps_per_update // agent.algorithm.minibatches * layers
 

@@ -4,7 +4,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import numpy as np
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real, Shaped
 
 from action_balance.envs.spec import EnvSpec
 
@@ -42,7 +42,7 @@ class Environment(Protocol):
         """Begin an episode."""
         ...
 
-    def step(self, state: Any, action: Int[Array, "..."], key: PRNGKeyArray) -> tuple[Any, Step]:
+    def step(self, state: Any, action: Real[Array, "..."], key: PRNGKeyArray) -> tuple[Any, Step]:
         """Take one step."""
         ...
 

@@ -80,4 +80,6 @@ def _leaves(given: Any) -> list[Any]:
 
 
 def _described(nvec: Sequence[int]) -> str:
+    if not nvec:
+        return "only continuous actions"
     return f"{nvec[0]} actions" if len(nvec) == 1 else f"action components of {', '.join(map(str, nvec))} choices"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float, Int, PRNGKeyArray, Shaped, UInt8
+from jaxtyping import Float, PRNGKeyArray, Real, Shaped, UInt8
 
 from action_balance.errors import UserError
 
@@ -19,7 +19,7 @@ class EpisodeRecord(NamedTuple):
 
     reset_key: PRNGKeyArray
     step_keys: Shaped[PRNGKeyArray, " T"]
-    actions: Int[np.ndarray, "T *c"]
+    actions: Real[np.ndarray, "T *c"]
     rewards: Float[np.ndarray, " T"]
     terminated: bool  # whether the task ended it
 

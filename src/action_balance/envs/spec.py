@@ -84,7 +84,9 @@ class EnvSpec:
         if min(self.nvec, default=1) < 1:
             raise UserError(f"an action component needs a choice, not {self.nvec}")
         if any(low is not None and high is not None and not low < high for low, high in self.bounds):
-            raise UserError(f"the bounds of continuous actions must be pairs of a lower and an upper one: {self.bounds}")
+            raise UserError(
+                f"the bounds of continuous actions must be pairs of a lower and an upper one: {self.bounds}"
+            )
 
     @property
     def is_image(self) -> bool:
@@ -191,7 +193,9 @@ class EnvSpec:
         """Raise a `UserError` if an agent was built for another specification."""
         if before is None or before == self:
             return
-        same = all(getattr(before, name) == getattr(self, name) for name in ("kind", "shape", "dtype", "nvec", "bounds"))
+        same = all(
+            getattr(before, name) == getattr(self, name) for name in ("kind", "shape", "dtype", "nvec", "bounds")
+        )
         raise UserError(
             f"{name} has changed: the run was trained with {before._describe(same)}, and the environment now has "
             f"{self._describe(same)}; restore the environment, or train again with another --out"

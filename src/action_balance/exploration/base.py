@@ -6,19 +6,21 @@ from functools import cached_property
 from typing import Any
 
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real, UInt8
+from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real, Shaped, UInt8
 
 from action_balance.bonuses.base import ACTION, INTRINSIC, Batch, Bonus, BonusObs, Transitions, make_bonus
 from action_balance.config.agent import AgentConfig
-from action_balance.core.balance import balance, mask_logits, mix_uniform
+from action_balance.core.balance import mix_uniform
 from action_balance.core.keys import named_key
 from action_balance.core.losses import linear_decay
 from action_balance.core.running_stats import RunningMeanStd
-from action_balance.distributions import MultiCategorical
+from action_balance.distributions import Distribution, MultiCategorical
+from action_balance.envs.actions import distribution_of, for_environment
 from action_balance.envs.frame_stack import push
 from action_balance.envs.mixed import MixedStats, split_frame, split_images, state_number
 from action_balance.envs.spec import EnvSpec
 from action_balance.envs.symbolic import one_hot_frame
+from action_balance.errors import UserError
 from action_balance.nets.mixed import MixedObs
 
 
@@ -31,10 +33,14 @@ class Exploration:
 
     def __post_init__(self) -> None:
         _ = self.bonuses  # one that does not fit the environment is refused at once
+        if not self.spec.lists_actions and (self.config.epsilon or self.config.exploration.epsilon_end):
+            raise UserError(
+                "--epsilon is for discrete actions, and these are continuous: leave it out, or use --method ppo"
+            )
 
     @cached_property
-    def distribution(self) -> MultiCategorical:
-        return MultiCategorical(self.spec.nvec)
+    def distribution(self) -> Distribution:
+        return distribution_of(self.spec, self.config)
 
     @cached_property
     def bonuses(self) -> dict[str, Bonus]:
@@ -114,26 +120,32 @@ class Exploration:
 
     def shift(
         self,
-        preferences: Float[Array, " A"],
-        bonus: Float[Array, " A"],
+        preferences: Float[Array, " L"],
+        bonus: Any,
         coef: Float[Array, ""],
         mask: Bool[Array, " A"] | None = None,
-    ) -> Float[Array, " A"]:
-        """Logits or Q-values, shifted in each action component (Eq. 5) where there is an action bonus."""
-        preferences = mask_logits(preferences, mask)
+    ) -> Any:
+        """Preferences, shifted by Eq. 5 where there is an action bonus."""
+        preferences = self.distribution.masked(preferences, mask)
         if self.action_bonus is None:
             return preferences
-        kind = self.config.normalize
-        return self.distribution.per_component(lambda x, y, m: balance(x, y, coef, kind, m), preferences, bonus, mask)
+        return self.distribution.shift(preferences, bonus, coef, self.config.normalize, mask)
 
-    def mix(
-        self, logits: Float[Array, " A"], epsilon: Float[Array, ""] | None, mask: Bool[Array, " A"] | None = None
-    ) -> Float[Array, " A"]:
-        """Logits of a policy that is uniform with probability epsilon; None for what the settings say."""
+    def mix(self, policy: Any, epsilon: Float[Array, ""] | None, mask: Bool[Array, " A"] | None = None) -> Any:
+        """A policy that is uniform with probability epsilon; None for what the settings say."""
         if epsilon is None and not self.config.epsilon:
-            return logits
+            return policy
         chance = self.config.epsilon if epsilon is None else epsilon
-        return self.distribution.per_component(lambda x, m: mix_uniform(x, chance, m), logits, mask)
+        return self.choices.per_component(lambda x, m: mix_uniform(x, chance, m), policy, mask)
+
+    @property
+    def choices(self) -> MultiCategorical:
+        """The distribution over the discrete components alone."""
+        return MultiCategorical(self.spec.nvec)
+
+    def executed(self, action: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
+        """What the environment gets of an action."""
+        return for_environment(self.spec, self.distribution.executed(action))
 
     def epsilon(self, updates: Int[Array, ""]) -> Float[Array, " N"] | None:
         """The probability of random actions in every environment after so many updates; None where it is the same

@@ -5,16 +5,18 @@ Axes: B samples, A actions, H, W pixels, K frames of a stack.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 
+from action_balance.config.serialization import from_dict
+from action_balance.envs.gymnasium.choices import ActionPart, Choices
 from action_balance.envs.gymnasium.encoding import Encoding
 from action_balance.envs.gymnasium.layouts import LayoutSettings, ObsLayout
 from action_balance.envs.gymnasium.leaves import Leaf, array_leaf, find_leaves, kind_of, short
-from action_balance.envs.gymnasium.spaces import LARGEST, Choices
+from action_balance.envs.gymnasium.spaces import LARGEST
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
@@ -24,9 +26,13 @@ class Spaces:
     """Observations and actions, which become frames and choices just as in training; plain data."""
 
     leaves: tuple[Leaf, ...]  # the arrays of an observation
-    nvec: tuple[int, ...] = ()  # choices of each action component; empty where actions do not matter
+
+    # Of actions that are one array of discrete components; empty otherwise, and where actions do not matter.
+    nvec: tuple[int, ...] = ()  # choices of each component
     starts: tuple[int, ...] = ()  # the smallest action of each component
     action_shape: tuple[int, ...] = ()  # of one action: () of a Discrete space
+
+    parts: tuple[ActionPart, ...] = ()  # the arrays of any other action
 
     @classmethod
     def of(cls, obs_space: Any, action_space: Any = None, layout: ObsLayout = "auto") -> Self:
@@ -35,7 +41,8 @@ class Spaces:
         Gymnasium is not imported: its spaces are recognised by the names of their classes.
         """
         leaves = _observations(obs_space, layout)
-        return cls(leaves) if action_space is None else cls(leaves, *_actions(action_space))
+        actions = {} if action_space is None else _actions(action_space)
+        return from_dict(cls, {"leaves": [asdict(leaf) for leaf in leaves], **actions})
 
     @cached_property
     def encoding(self) -> Encoding:
@@ -43,14 +50,22 @@ class Spaces:
         return Encoding(self.leaves)
 
     @cached_property
+    def choices(self) -> Choices:
+        """How what the agent chooses becomes an action."""
+        if self.nvec:
+            return Choices((ActionPart(shape=self.action_shape, counts=self.nvec, starts=self.starts),))
+        return Choices(self.parts)
+
+    @cached_property
     def spec(self) -> EnvSpec:
         """Observations and actions as the agent's own classes know them."""
-        return self.encoding.spec(self.nvec or (2,))
+        nvec, bounds = self.choices.nvec, self.choices.bounds
+        return self.encoding.spec(nvec if nvec or bounds else (2,), bounds=bounds)
 
     @property
     def actions(self) -> int:
-        """A, the number of choices of all action components; 0 where actions do not matter."""
-        return sum(self.nvec)
+        """A, the number of choices of all discrete components; 0 where there are none, or actions do not matter."""
+        return sum(self.choices.nvec)
 
     @property
     def images(self) -> bool:
@@ -75,14 +90,18 @@ class Spaces:
         return self.encoding.encode(arrays), lead
 
     def taken(self, actions: Any, lead: tuple[int, ...]) -> np.ndarray:
-        given = _array(actions, "actions")
-        if given.shape != (*lead, *self.action_shape):
-            each = f" and {self.action_shape} of each" if self.action_shape else ""
-            raise UserError(
-                f"actions has shape {given.shape}, but the observations have {lead}{each}: pass one action for each"
-            )
-        chosen = _whole(given.reshape(-1, len(self.nvec)), "actions", self.starts, self.nvec)
-        return chosen[:, 0] if len(self.nvec) == 1 else chosen
+        """Actions as the agent knows them: (B,) or (B, C) choices, or (B, n) with continuous numbers in its units."""
+        parts, columns, spec = self.choices.parts, self.choices.columns, self.spec
+        arrays = [_action_array(part, actions, lead) for part in parts]
+        if spec.lists_actions:
+            chosen = np.concatenate(arrays, axis=1)
+            return chosen[:, 0] if chosen.shape[1] == 1 else chosen
+        found = np.empty((math.prod(lead), *spec.action_shape))
+        for array, at in zip(arrays, columns, strict=True):
+            found[:, at] = array
+        numbers, (origins, units) = found[:, len(spec.nvec) :], np.array(spec.action_units).T
+        numbers[:] = np.clip((numbers - origins) / units, *np.array(spec.action_limits).T)
+        return found.astype(np.float32)
 
     def logits(self, logits: Any, lead: tuple[int, ...]) -> np.ndarray:
         """The logits of a policy for the observations, (B, A). Minus infinity forbids an action."""
@@ -125,27 +144,20 @@ def _observations(space: Any, layout: ObsLayout) -> tuple[Leaf, ...]:
     return (array_leaf(space, LayoutSettings(layout)),)
 
 
-def _actions(space: Any) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
-    """The number of choices of each action component, the smallest of each, and the shape of an action."""
+def _actions(space: Any) -> dict[str, Any]:
+    """The fields of `Spaces` that are about actions, as plain data."""
     if kind_of(space):
-        choices = Choices.of(space)
-        return choices.nvec, tuple(int(start) for start in choices.start.ravel()), tuple(choices.shape)
+        return Choices.of(space).plain()
     if not _is_whole(space):
         raise UserError(f"action_space {short(space)} is not supported: use a Gymnasium space or the number of actions")
     if space < 2:
         raise UserError(f"the number of actions is {space}, but balancing needs at least two")
-    return (int(space),), (0,), ()
+    return {"nvec": [int(space)], "starts": [0]}
 
 
 def _leaf_array(leaf: Leaf, obs: Any, name: str) -> tuple[np.ndarray, tuple[int, ...]]:
     """The array of a part of observations, (B, ...), checked, and its leading axes."""
-    for key in leaf.path:
-        try:
-            obs = obs[key]
-        except (KeyError, IndexError, TypeError):
-            raise UserError(f"{name} has no {leaf.name}: pass the arrays of a Dict or Tuple by their keys") from None
-    name = f"{name}.{leaf.name}" if leaf.name else name
-    given = _array(obs, name)
+    given, name = _part(leaf, obs, name)
     lead = given.shape[: given.ndim - len(leaf.shape)]
     if given.ndim < len(leaf.shape) or given.shape[len(lead) :] != leaf.shape:
         raise UserError(
@@ -162,6 +174,36 @@ def _leaf_array(leaf: Leaf, obs: Any, name: str) -> tuple[np.ndarray, tuple[int,
             f"replace them, e.g. with numpy.nan_to_num"
         )
     return given.reshape(math.prod(lead), *leaf.shape), lead
+
+
+def _action_array(part: ActionPart, actions: Any, lead: tuple[int, ...]) -> np.ndarray:
+    """The array of a part of actions, (B, n), checked."""
+    given, name = _part(part, actions, "actions")
+    if given.shape != (*lead, *part.shape):
+        each = f" and {part.shape} of each" if part.shape else ""
+        raise UserError(
+            f"{name} has shape {given.shape}, but the observations have {lead}{each}: pass one action for each"
+        )
+    given = given.reshape(math.prod(lead), part.size)
+    if part.counts:
+        return _whole(given, name, part.starts, part.counts)
+    if not (np.abs(given) <= LARGEST).all():
+        raise UserError(
+            f"{name} has values that are not finite or beyond {LARGEST:g}: the policy may have diverged; try a lower "
+            f"learning rate"
+        )
+    return given
+
+
+def _part(part: Leaf | ActionPart, given: Any, name: str) -> tuple[np.ndarray, str]:
+    """The array of a part of observations or actions, and its name."""
+    for key in part.path:
+        try:
+            given = given[key]
+        except (KeyError, IndexError, TypeError):
+            raise UserError(f"{name} has no {part.name}: pass the arrays of a Dict or Tuple by their keys") from None
+    name = f"{name}.{part.name}" if part.name else name
+    return _array(given, name), name
 
 
 def _array(given: Any, name: str) -> np.ndarray:

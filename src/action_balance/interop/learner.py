@@ -147,10 +147,9 @@ def shifts(bonus: Bonus, kind: Normalization) -> Callable[..., Float[Array, "B A
 
     It is made once, because settings take long to compare, and this is called in every step of a loop.
     """
-    distribution = bonus.distribution
 
     def normalized(scores: Array, allowed: Array | None) -> Array:
-        return distribution.per_component(lambda part, mask: normalize(part, kind, mask), scores, allowed)
+        return bonus.choices.per_component(lambda part, mask: normalize(part, kind, mask), scores, allowed)
 
     def shift(acting: tuple[Array, ...], obs: Array, allowed: Bool[Array, "B A"] | None, coef: float) -> Array:
         return coef * jax.vmap(normalized)(_action_scores(bonus, acting, obs), allowed)
@@ -177,7 +176,7 @@ def counts_visits(bonus: Bonus) -> bool:
         found.append(any(new is not old for new, old in pairs))
 
     frame = jax.ShapeDtypeStruct((1, bonus.agent.envs, *spec.frame_shape), spec.dtype)
-    actions = jax.ShapeDtypeStruct((1, bonus.agent.envs, *bonus.distribution.action_shape), jnp.int32)
+    actions = jax.ShapeDtypeStruct((1, bonus.agent.envs, *bonus.spec.action_shape), bonus.distribution.dtype)
     jax.eval_shape(visit, shapes(bonus), Steps(frame, actions, frame))
     return found[0]
 

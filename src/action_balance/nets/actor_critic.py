@@ -9,7 +9,15 @@ from jaxtyping import Array, PRNGKeyArray, Shaped
 
 from action_balance.nets.gru import GRU
 from action_balance.nets.layers import Linear, make_layers, normalizing
-from action_balance.nets.policy import Heads, PolicyNet, ResidualPolicy, make_heads, make_memory
+from action_balance.nets.policy import (
+    GaussianHead,
+    Heads,
+    PolicyNet,
+    ResidualPolicy,
+    make_heads,
+    make_memory,
+    make_policy_head,
+)
 
 Activation = Callable[[Array], Array]
 
@@ -43,7 +51,7 @@ class ActorCritic(ResidualPolicy):
     trunk: list[Linear]
     actor: Linear
     critic: Linear
-    policy_head: Linear
+    policy_head: Linear | GaussianHead
     value_head: Linear
     memory: GRU | None
     activation: str = eqx.field(static=True)
@@ -82,7 +90,7 @@ class SeparateActorCritic(PolicyNet):
 
     policy_trunk: list[Linear]
     value_trunk: list[Linear]
-    policy_head: Linear
+    policy_head: Linear | GaussianHead
     value_head: Linear
     memory: GRU | None
     activation: str = eqx.field(static=True)
@@ -103,7 +111,7 @@ class SeparateActorCritic(PolicyNet):
         self.policy_trunk = make_layers(widths, trunk_key)
         self.value_trunk = make_layers(widths, other_key)
         self.memory, width = make_memory(heads.memory, widths[-1], 2, key)
-        self.policy_head = Linear(width, heads.actions, gain=0.01, key=policy_key)
+        self.policy_head = make_policy_head(width, heads, policy_key)
         gain = 1.0 if heads.value_gain is None else heads.value_gain
         self.value_head = Linear(width, heads.values, gain=gain, key=value_key)
         self.activation, self.norm = activation, heads.norm

@@ -4,10 +4,12 @@ from abc import abstractmethod
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, PRNGKeyArray, Real
 
 from action_balance.nets.layers import Linear, make_layers
 
+#: An action: its index, or a vector.
+Action = Real[Array, "..."]
 #: Of the ReLU below 0.
 SLOPE = 0.2
 
@@ -15,8 +17,8 @@ SLOPE = 0.2
 class JoinedNet(eqx.Module):
     """A network of a state, or of a pair: features of the state, then fully connected layers.
 
-    In the network of a pair, the one-hot action is an input of every fully connected layer (Section III-C). The first
-    one is linear, so all actions share its product with the features.
+    In the network of a pair, the action as a vector is an input of every fully connected layer (Section III-C). The
+    first one is linear, so all actions share its product with the features.
     """
 
     joined: eqx.AbstractVar[list[Linear]]
@@ -25,7 +27,7 @@ class JoinedNet(eqx.Module):
     def features(self, observation: Float[Array, "..."]) -> Float[Array, " F"]:
         """Features of a state."""
 
-    def features_of_pair(self, observation: Float[Array, "..."], action: Int[Array, ""] | None) -> Float[Array, " F"]:
+    def features_of_pair(self, observation: Float[Array, "..."], action: Action | None) -> Float[Array, " F"]:
         """Features of a state, to which an action may contribute."""
         del action
         return self.features(observation)
@@ -38,12 +40,12 @@ class JoinedNet(eqx.Module):
         """Between the fully connected layers."""
         return jax.nn.relu(x)
 
-    def __call__(self, observation: Float[Array, "..."], action: Int[Array, ""] | None = None) -> Float[Array, " D"]:
+    def __call__(self, observation: Float[Array, "..."], action: Action | None = None) -> Float[Array, " D"]:
         """Output of a state or a pair.
 
         Args:
             observation: A normalised observation.
-            action: The action, in the network of a pair.
+            action: The action, its index or as a vector, in the network of a pair.
 
         Returns:
             The output.

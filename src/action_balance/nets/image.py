@@ -13,14 +13,14 @@ from typing import Any, TypeVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray, Real
+from jaxtyping import Array, Float, PRNGKeyArray, Real
 
 from action_balance.core.embedding import action_channel
 from action_balance.nets.bonus import SLOPE, JoinedNet
 from action_balance.nets.conv import Conv, convolve
 from action_balance.nets.gru import GRU
 from action_balance.nets.layers import GAIN, Linear, make_layers, normalizing
-from action_balance.nets.policy import Heads, ResidualPolicy, make_heads, make_memory
+from action_balance.nets.policy import GaussianHead, Heads, ResidualPolicy, make_heads, make_memory
 
 Tree = TypeVar("Tree")
 
@@ -127,7 +127,7 @@ class ImageActorCritic(ResidualPolicy):
     trunk: list[Linear]
     actor: Linear
     critic: Linear
-    policy_head: Linear
+    policy_head: Linear | GaussianHead
     value_head: Linear
     memory: GRU | None
     dtype: jnp.dtype = eqx.field(static=True)
@@ -215,7 +215,7 @@ class ImageBonusNet(JoinedNet):
     def features(self, observation: Float[Array, "H W *c"]) -> Array:
         return self._rest(self._first(observation))
 
-    def features_of_pair(self, observation: Float[Array, "H W *c"], action: Int[Array, ""] | None) -> Array:
+    def features_of_pair(self, observation: Float[Array, "H W *c"], action: Real[Array, "..."] | None) -> Array:
         x = self._first(observation)
         if self.channel is not None and action is not None:
             # A product, as in `Linear`.

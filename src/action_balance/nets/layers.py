@@ -7,7 +7,7 @@ from itertools import pairwise
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int, PRNGKeyArray
+from jaxtyping import Array, Float, Int, PRNGKeyArray, Real
 
 #: Gain of the weights of layers before a ReLU.
 GAIN = 2**0.5
@@ -39,7 +39,8 @@ def _steps(rows: int, columns: int) -> int:
 
 
 class Linear(eqx.Module):
-    """``W x + b``; with actions, ``W [x, one-hot(a)] + b``, stored as two matrices so that W x is computed once."""
+    """``W x + b``; with actions, ``W [x, a] + b`` of an action as a vector, or by its index one-hot, stored as two
+    matrices so that W x is computed once."""
 
     weight: Float[Array, "out in"]
     bias: Float[Array, " out"]
@@ -51,7 +52,7 @@ class Linear(eqx.Module):
         self.action_weight = joint[:, inputs:].T if actions else None
         self.bias = jnp.zeros(outputs)
 
-    def __call__(self, x: Float[Array, " in"], action: Int[Array, ""] | None = None) -> Float[Array, " out"]:
+    def __call__(self, x: Float[Array, " in"], action: Real[Array, "..."] | None = None) -> Float[Array, " out"]:
         y = self.weight @ x + self.bias
         if self.action_weight is None:
             if action is not None:
@@ -60,7 +61,8 @@ class Linear(eqx.Module):
         if action is None:
             raise TypeError("this layer needs an action")
         # A product rather than indexing: the gradient of indexing is a scatter, which devices add one sample at a time.
-        return y + jax.nn.one_hot(action, len(self.action_weight)) @ self.action_weight
+        vector = action if action.ndim else jax.nn.one_hot(action, len(self.action_weight))
+        return y + vector @ self.action_weight
 
     def all_actions(self, x: Float[Array, " in"] | Float[Array, "A in"]) -> Float[Array, "A out"]:
         if self.action_weight is None:

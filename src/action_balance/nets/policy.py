@@ -1,9 +1,10 @@
 """What all policy networks have in common: a trunk, a memory or none, and the heads.
 
-Axes: P parts of what the trunk finds, F numbers of each, U units of the memory, A choices of all action components,
-V outputs of the second head.
+Axes: P parts of what the trunk finds, F numbers of each, U units of the memory, L outputs of the first head, D log
+standard deviations among them, V outputs of the second head.
 """
 
+import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -26,6 +27,23 @@ class Heads(NamedTuple):
     value_gain: float | None = None  # initial gain of the second head; None for that of values
     norm: bool = False  # whether hidden layers are normalised
     memory: int = 0  # units of the memory; 0 for none
+    stds: int = 0  # log standard deviations that follow the outputs of the first head
+    std: float = 1.0  # what they begin with
+
+
+class GaussianHead(eqx.Module):
+    """A first head with means, followed by log standard deviations that are the same in all states."""
+
+    linear: Linear
+    log_std: Float[Array, " D"]
+
+    def __call__(self, x: Float[Array, " F"]) -> Float[Array, " L"]:
+        return jnp.concatenate([self.linear(x), self.log_std])
+
+
+def make_policy_head(width: int, heads: Heads, key: PRNGKeyArray) -> Linear | GaussianHead:
+    linear = Linear(width, heads.actions, gain=0.01, key=key)
+    return GaussianHead(linear, jnp.full(heads.stds, math.log(heads.std))) if heads.stds else linear
 
 
 class PolicyNet(eqx.Module):
@@ -39,7 +57,7 @@ class PolicyNet(eqx.Module):
         """What the trunk finds in an observation: one vector, or one for the policy and one for the values."""
 
     @abstractmethod
-    def head_outputs(self, parts: tuple[Float[Array, " F"], ...]) -> tuple[Float[Array, " A"], Float[Array, " V"]]:
+    def head_outputs(self, parts: tuple[Float[Array, " F"], ...]) -> tuple[Float[Array, " L"], Float[Array, " V"]]:
         """What the first and the second head say."""
 
     @property
@@ -49,7 +67,7 @@ class PolicyNet(eqx.Module):
         convolutions of another number type use the device's default."""
         return "highest"
 
-    def __call__(self, observation: Any) -> tuple[Float[Array, " A"], Float[Array, " V"]]:
+    def __call__(self, observation: Any) -> tuple[Float[Array, " L"], Float[Array, " V"]]:
         if self.memory is not None:
             raise TypeError("this policy has a memory: call step")
         with jax.default_matmul_precision(self.precision):
@@ -59,13 +77,13 @@ class PolicyNet(eqx.Module):
         with jax.default_matmul_precision(self.precision):
             return jnp.stack(self.trunk_outputs(observation))
 
-    def heads(self, state: Float[Array, "P U"]) -> tuple[Float[Array, " A"], Float[Array, " V"]]:
+    def heads(self, state: Float[Array, "P U"]) -> tuple[Float[Array, " L"], Float[Array, " V"]]:
         with jax.default_matmul_precision(self.precision):
             return self.head_outputs(tuple(state))
 
     def step(
         self, observation: Any, state: Float[Array, "P U"] | None
-    ) -> tuple[Float[Array, " A"], Float[Array, " V"], Float[Array, "P U"] | None]:
+    ) -> tuple[Float[Array, " L"], Float[Array, " V"], Float[Array, "P U"] | None]:
         if self.memory is None:
             return *self(observation), None
         if state is None:
@@ -79,7 +97,7 @@ class ResidualPolicy(PolicyNet):
 
     actor: eqx.AbstractVar[Linear]
     critic: eqx.AbstractVar[Linear]
-    policy_head: eqx.AbstractVar[Linear]  # (A,)
+    policy_head: eqx.AbstractVar[Linear | GaussianHead]  # (L,)
     value_head: eqx.AbstractVar[Linear]  # (V,)
     norm: eqx.AbstractVar[bool]  # whether hidden layers are normalised
 
@@ -93,14 +111,16 @@ class ResidualPolicy(PolicyNet):
         return self.policy_head(actor), self.value_head(critic)
 
 
-def make_heads(width: int, heads: Heads, keys: Sequence[PRNGKeyArray]) -> tuple[Linear, Linear, Linear, Linear]:
+def make_heads(
+    width: int, heads: Heads, keys: Sequence[PRNGKeyArray]
+) -> tuple[Linear, Linear, Linear | GaussianHead, Linear]:
     """The layers of a `ResidualPolicy`: actor, critic, policy head and value head, each with its key."""
     actor, critic, policy, value = keys
     gain = 0.01 if heads.value_gain is None else heads.value_gain
     return (
         Linear(width, width, gain=0.1, key=actor),
         Linear(width, width, gain=0.1, key=critic),
-        Linear(width, heads.actions, gain=0.01, key=policy),
+        make_policy_head(width, heads, policy),
         Linear(width, heads.values, gain=gain, key=value),
     )
 

@@ -3,7 +3,6 @@
 Axes: ... leading axes of a batch, B observations of all of them.
 """
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,9 +30,9 @@ class Translator:
             return cls(spec)
         try:
             found = from_dict(Spaces, spaces)
-            same = (found.encoding.shape, found.encoding.dtype, found.nvec) == (spec.frame_shape, spec.dtype, spec.nvec)
-            same = same and len(found.starts) == len(found.nvec)
-            same = same and math.prod(found.action_shape) == len(found.nvec)
+            same = (found.encoding.shape, found.encoding.dtype) == (spec.frame_shape, spec.dtype)
+            same = same and (found.choices.nvec, found.choices.bounds) == (spec.nvec, spec.bounds)
+            same = same and all(part.is_sound for part in found.choices.parts)
         except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError, UserError):
             same = False
         if not same:
@@ -59,12 +58,12 @@ class Translator:
         frames, lead = self.frames(obs)
         return frames[:, None] if self.spec.is_stack else frames, lead
 
-    def actions(self, chosen: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
-        chosen = chosen.astype(np.int64)
-        if self.spaces is None:
-            return chosen.reshape((*lead, *chosen.shape[1:]))[()]
-        starts = np.array(self.spaces.starts) if chosen.ndim > 1 else self.spaces.starts[0]
-        return (chosen + starts).reshape((*lead, *self.spaces.action_shape))[()]
+    def actions(self, chosen: np.ndarray, lead: tuple[int, ...]) -> Any:
+        """Actions of the environment; continuous numbers are chosen in its units."""
+        if self.spaces is not None:
+            return self.spaces.choices(chosen, lead)
+        chosen = chosen.astype(np.int64) if self.spec.lists_actions else chosen
+        return chosen.reshape((*lead, *chosen.shape[1:]))[()]
 
 
 def _arrays(given: Any, shape: tuple[int, ...], dtype: str) -> tuple[np.ndarray, tuple[int, ...]]:

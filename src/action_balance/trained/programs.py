@@ -85,7 +85,7 @@ def state_bonus(
 ) -> Float[Array, " B"]:
     """The next-state bonus of reaching each of some states, for bonuses that depend on nothing else."""
     bonus = algorithm.bonuses[INTRINSIC]
-    taken = jnp.zeros((1, len(frames), *algorithm.distribution.action_shape), jnp.int32)
+    taken = jnp.zeros((1, len(frames), *algorithm.spec.action_shape), algorithm.distribution.dtype)
     frames, index, ended = frames[None], index[None], jnp.zeros((1, len(frames)), bool)  # a rollout of one step
     transitions = Transitions(frames, frames, taken, index, index, ended, ended)
     batch = Batch(transitions, agent.obs_stats, algorithm.config.exploration.observation_clip, jax.random.key(0))

@@ -4,10 +4,11 @@ from enum import IntEnum
 from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
+from gymnasium import spaces
 
 from action_balance.envs.gymnasium.action_names import action_names
+from action_balance.envs.gymnasium.choices import Choices
 
 
 def env(ident: str = "", **attributes: Any) -> Any:
@@ -32,9 +33,27 @@ class Moves(IntEnum):
     ],
 )
 def test_one_component(given: Any, names: tuple[str, ...]) -> None:
-    assert action_names(given, (2,), np.asarray(0)) == names
+    assert action_names(given, Choices.of(spaces.Discrete(2))) == names
 
 
 def test_numbers_are_those_of_the_space() -> None:
-    assert action_names(env(), (2,), np.asarray(3)) == ("action 3", "action 4")
-    assert action_names(env(), (2, 2), np.array([0, 1])) == ("0: choice 0", "0: choice 1", "1: choice 1", "1: choice 2")
+    one, two = Choices.of(spaces.Discrete(2, start=3)), Choices.of(spaces.MultiDiscrete([2, 2], start=[0, 1]))
+    assert action_names(env(), one) == ("action 3", "action 4")
+    assert action_names(env(), two) == ("0: choice 0", "0: choice 1", "1: choice 1", "1: choice 2")
+
+
+@pytest.mark.parametrize(
+    ("ident", "space", "names"),
+    [
+        ("Pendulum-v1", spaces.Box(-2, 2, (1,)), ("torque",)),
+        ("LunarLander-v3", spaces.Box(-1, 1, (2,)), ("main engine", "side engines")),
+        ("Hopper-v5", spaces.Box(-1, 1, (2,)), ("action 0", "action 1")),  # with another number of them
+        (
+            "Own-v0",
+            spaces.Dict(go=spaces.Discrete(2, start=1), turn=spaces.Box(-1, 1, (2,))),
+            ("0: choice 1", "0: choice 2", "turn 0", "turn 1"),
+        ),
+    ],
+)
+def test_continuous_numbers_follow_the_choices(ident: str, space: Any, names: tuple[str, ...]) -> None:
+    assert action_names(env(ident), Choices.of(space)) == names

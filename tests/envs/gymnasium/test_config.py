@@ -1,15 +1,20 @@
+import json
 from typing import Any
 
 import gym_cases
 import gymnasium
+import numpy as np
 import pytest
+from gymnasium import spaces
 
 from action_balance.config.registry import env_config, env_from_function
+from action_balance.config.serialization import from_dict
 from action_balance.config.train import TrainConfig
 from action_balance.envs.gymnasium.config import GymnasiumConfig
 from action_balance.envs.kwargs import parse_kwargs
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
+from action_balance.interop.inputs import Spaces
 
 
 @pytest.mark.parametrize(
@@ -48,6 +53,16 @@ def test_a_function_is_named_by_its_module_and_is_no_setting() -> None:
     assert config.spec == EnvSpec("vector-stack", (2, 3), (2,), parts=(("", 3),), normalize_obs=True)
     other = GymnasiumConfig("gym:no_module:Nothing").with_function(gym_cases.Counter)
     assert other.spec.shape == (1, 3)
+
+
+def test_the_bounds_of_continuous_actions_are_a_part_of_the_specification() -> None:
+    pendulum = GymnasiumConfig("gym:Pendulum-v1")
+    assert (pendulum.spec.nvec, pendulum.spec.bounds) == ((), ((-2, 2),))
+    saved = json.loads(json.dumps(pendulum.spaces(), allow_nan=False))
+    assert saved["parts"] == [
+        {"path": [], "shape": [1], "dtype": "float32", "starts": [], "counts": [], "bounds": [[-2, 2]]}
+    ]
+    assert from_dict(Spaces, saved) == Spaces.of(spaces.Box(-np.inf, np.inf, (3,)), spaces.Box(-2, 2, (1,)))
 
 
 def test_who_steps_it_does_not_matter_to_a_comparison() -> None:

@@ -18,7 +18,6 @@ from action_balance.errors import UserError
             "gym:gym_cases:NoOptions",
             "unexpected keyword argument 'options'.*: add the arguments seed and opt",
         ),
-        ("gym:gym_cases:Continuous", "its actions are continuous"),
         ("gym:gym_cases:Sequences", "observations in Sequence"),
         ("gym:gym_cases:NaN", "an observation has NaN"),
         ("gym:gym_cases:Outside", "it has 1.5 at index \\(2,\\), but the space is from 0 to 1"),
@@ -40,7 +39,6 @@ from action_balance.errors import UserError
             "gym:Nothing/Like-this-v3",
             "no installed package has registered it: install its package, or write gym:MODULE",
         ),
-        ("gym:Pendulum-v1", "its actions are continuous"),
     ],
 )
 def test_a_wrong_environment_is_one_line(name: str, message: str) -> None:

@@ -8,6 +8,7 @@ import gym_cases
 import gymnasium
 import numpy as np
 import pytest
+from gymnasium import spaces
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
 from action_balance.envs.gymnasium.config import GymnasiumConfig
@@ -53,6 +54,23 @@ def test_masks_are_found_in_infos_and_behind_wrappers() -> None:
     assert guide(gym_cases.Counter).masks == ""
     assert guide(gym_cases.GuidedDials).choices.nvec == (4, 3)
     assert guide(gym_cases.GuidedDials).masks == "info"
+
+
+def test_masks_are_over_the_discrete_choices_of_actions_that_have_numbers_too() -> None:
+    class Aimed(gym_cases.Guide):
+        action_space: Any = spaces.Tuple((spaces.Discrete(3), spaces.Box(1, 2, (1,))))
+
+        def step(self, action: Any) -> Any:
+            assert self.action_space.contains(action)
+            return super().step(action[0])
+
+    environment = GymEnvironment(guide(Aimed), 2)  # steps with allowed actions when it is examined
+    assert (environment.spec.masked, environment.spec.nvec, environment.spec.bounds) == (True, (3,), ((1, 2),))
+    environment.reset((5,))
+    environment.send(0, np.array([[1, 1.5], [1, 2]], np.float32))
+    mask = environment.receive(0).mask
+    assert mask is not None
+    assert mask.tolist() == [LATER[1], LATER[1]]
 
 
 @pytest.mark.parametrize("make", [gym_cases.Guide, gym_cases.GuideMethod])

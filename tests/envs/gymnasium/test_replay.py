@@ -112,6 +112,20 @@ def test_wrappers_and_ids_are_drawn_too() -> None:
     assert len(np.unique(first.screen)) > 2
 
 
+def test_continuous_actions_are_taken_again() -> None:
+    class Steered(Drawn):
+        action_space: Any = spaces.Box(-1, 3, (1, 2))
+
+        def step(self, action: Any) -> Any:
+            assert self.action_space.contains(action)
+            return super().step(action.tolist() == [[-0.5, 3]])
+
+    replay = record(Steered, actions=np.array([[0, 0], [-0.5, 3], [-0.5, 3.01]], np.float32))
+
+    assert [moment.score for moment in replay.moments()] == [0, 0, 1, 2]
+    assert replay.action_names == ("action 0", "action 1")
+
+
 def test_an_action_of_several_components_is_taken_again() -> None:
     class Two(Drawn):
         action_space: Any = spaces.MultiDiscrete([2, 3], start=[0, 5])

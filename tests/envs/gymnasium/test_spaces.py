@@ -1,4 +1,4 @@
-"""Frames of observations and choices of actions, by hand."""
+"""Frames of observations, by hand."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from action_balance.envs.gymnasium.spaces import BadObservation, Choices, Layout
+from action_balance.envs.gymnasium.spaces import BadObservation, Layout
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
@@ -41,51 +41,12 @@ def test_images_of_other_numbers_are_scaled_to_their_bounds() -> None:
         Layout.of(spaces.Box(-np.inf, np.inf, (44, 44), np.float32))
 
 
-def test_choices_become_actions() -> None:
-    plain = Choices.of(spaces.Discrete(3, start=2))
-    assert plain.nvec == (3,)
-    assert plain(np.array([0, 2], np.int32)).tolist() == [2, 4]
-    several = Choices.of(spaces.MultiDiscrete(np.array([[2, 3], [4, 5]]), start=np.array([[0, 1], [0, 0]])))
-    assert several.nvec == (2, 3, 4, 5)
-    assert several(np.array([[1, 2, 3, 4]], np.int32)).tolist() == [[[1, 3], [3, 4]]]
-    assert Choices.of(spaces.MultiBinary(2)).nvec == (2, 2)
-
-
-@pytest.mark.parametrize(
-    ("space", "action"),
-    [
-        (spaces.MultiDiscrete([5], start=[2]), [6]),
-        (spaces.MultiBinary(1), [4]),
-        (spaces.Discrete(5), 4),
-    ],
-)
-def test_one_component_is_chosen_by_a_scalar_and_becomes_an_action_of_its_space(space: Any, action: Any) -> None:
-    choices = Choices.of(space)
-    assert len(choices.nvec) == 1
-    made = choices(np.array([0, 4, 0], np.int32))
-    assert made.shape == (3, *space.shape)
-    assert made[1].tolist() == action
-
-
 def test_the_specification_has_the_stack_and_the_parts() -> None:
     vector = Layout.of(spaces.Dict(a=spaces.Box(0, 1, (2,)), b=spaces.Discrete(3)))
     parts = (("a", 2), ("b", 3))
     assert vector.spec(4, (2, 3)) == EnvSpec("vector-stack", (4, 5), (2, 3), parts=parts, normalize_obs=True)
     image = Layout.of(spaces.Box(0, 255, (3, 50, 60), np.uint8))
     assert image.spec(1, (6,)) == EnvSpec("image-stack", (1, 50, 60, 3), (6,), dtype="uint8")
-
-
-@pytest.mark.parametrize(
-    ("space", "message"),
-    [
-        (spaces.Box(-1, 1, (2,)), "its actions are continuous"),
-        (spaces.Dict(a=spaces.Discrete(2)), "only Discrete, MultiDiscrete and MultiBinary"),
-        (spaces.Discrete(1), "only one action"),
-    ],
-)
-def test_actions_that_cannot_be_balanced_are_refused(space: Any, message: str) -> None:
-    with pytest.raises(UserError, match=message):
-        Choices.of(space)
 
 
 @pytest.mark.parametrize(

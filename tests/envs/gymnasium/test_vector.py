@@ -186,11 +186,22 @@ def test_a_number_out_of_its_bounds_is_reported_once(examined: ExaminedEnv, mess
     environment = GymEnvironment(examined, 2, on_message=messages.append)
     environment.reset()
     for _ in range(20):
-        environment.send(0, np.zeros((2, *examined.choices.shape), np.int32))
+        environment.send(0, np.zeros((2, *examined.spec(1).action_shape), np.int32))
         environment.receive(0)
     environment.close()
     (line,) = messages
     assert re.search(message, line)
+
+
+@pytest.mark.parametrize("vectorize", ["sync", "async"])
+def test_an_environment_receives_actions_of_its_space(vectorize: str) -> None:
+    environment = GymEnvironment(examine("gym:crane", gym_cases.Crane), 2, vectorize=vectorize)
+    assert environment.spec.nvec == (3,)
+    assert environment.spec.bounds == ((-1, 1), (0, None), (0, 4))
+    environment.reset()
+    environment.send(0, np.array([[2, 0.5, 7, 2.6], [0, -1.0000001, -1, 4]], np.float32))
+    assert environment.receive(0).frame.tolist() == [[0.5, 7, 3, 3], [-1, 0, 1, 4]]
+    environment.close()
 
 
 def test_an_own_vector_environment_that_begins_at_once_is_stepped() -> None:

@@ -21,6 +21,8 @@ def test_the_specification_of_what_gymnax_has() -> None:
     assert env_config("gymnax:CartPole-v1").spec == EnvSpec("vector", (4,), (2,), normalize_obs=True)
     assert env_config("gymnax:Catch-bsuite").spec == EnvSpec("vector", (50,), (3,))
     assert env_config("gymnax:BernoulliBandit-misc").spec.normalize_obs
+    torques = EnvSpec("vector", (8,), (), normalize_obs=True, bounds=((-1, 1), (-1, 1)))
+    assert env_config("gymnax:Reacher-misc").spec == torques
 
 
 @pytest.mark.parametrize(
@@ -28,7 +30,6 @@ def test_the_specification_of_what_gymnax_has() -> None:
     [
         ("gymnax:", "needs the name of an environment, e.g. gymnax:CartPole-v1"),
         ("gymnax:Cartpole-v1", "unknown environment 'gymnax:Cartpole-v1': did you mean gymnax:CartPole-v1"),
-        ("gymnax:Pendulum-v1", "kind Box, and agents need discrete actions"),
         ("gymnax:MNISTBandit-bsuite", "downloads the MNIST data when it is made"),
         ("gymnax:jax_cases:Params", "is a Params, which has no reset and step"),
         ("gymnax:jax_cases:Wrapper", "cannot be made: TypeError"),

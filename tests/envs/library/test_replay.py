@@ -9,6 +9,7 @@ from ladder import Ladder
 
 from action_balance.envs.library.environment import LibraryEnvironment
 from action_balance.envs.library.replay import LibraryReplay
+from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
 
 #: Keys with which ladders begin on rung 0.
@@ -46,6 +47,17 @@ def test_without_pictures_observations_are_drawn_and_actions_are_numbers() -> No
     assert first.shape == second.shape
     assert (first != second).any()
     assert shown.action_names == ("action 0", "action 1")
+
+
+def test_each_number_of_an_action_has_a_name() -> None:
+    class Pushed(Ladder):
+        spec = EnvSpec("vector", (2,), (), bounds=((-1.0, 1.0), (None, None)))
+
+    class Named(Pushed):
+        action_names = ("push", "pull")
+
+    assert replay(Pushed(), [1], [0]).action_names == ("action 0", "action 1")
+    assert replay(Named(), [1], [0]).action_names == ("push", "pull")
 
 
 @pytest.mark.parametrize(

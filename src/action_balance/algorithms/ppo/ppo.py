@@ -29,7 +29,7 @@ class PPOTargets(eqx.Module):
 
 class PPO(Algorithm):
     """Proximal policy optimisation (Schulman et al., 2017, https://arxiv.org/abs/1707.06347). The network's heads are
-    the logits of pi, and the intrinsic and extrinsic value."""
+    the logits of pi, or its means and log standard deviations, and the intrinsic and extrinsic value."""
 
     Config: ClassVar[type[AlgorithmConfig]] = PPOConfig
     terms: ClassVar[tuple[str, ...]] = ("policy", "value_int", "value_ext", "entropy", "clip_fraction", LARGEST)
@@ -73,9 +73,9 @@ class PPO(Algorithm):
     def loss(self, first: Array, second: Array, samples: Samples, coef: Array, mean: Mean) -> tuple[Array, Metrics]:
         clip = self.settings.clip
 
-        def of_sample(sample: Samples, logits: Array, values: Array) -> tuple[Array, Array, Array, Array]:
+        def of_sample(sample: Samples, preferences: Array, values: Array) -> tuple[Array, Array, Array, Array]:
             targets = sample.targets
-            beta = self.behaviour_logits(logits, sample.action_bonus, coef, sample.mask, sample.epsilon)
+            beta = self.behaviour_logits(preferences, sample.action_bonus, coef, sample.mask, sample.epsilon)
             ratio = jnp.exp(self.distribution.log_prob(beta, sample.action) - targets.log_prob)
             surrogate = losses.clipped_surrogate(ratio, targets.advantage, clip)
             errors = losses.squared_error(values, targets.value_targets)

@@ -199,7 +199,7 @@ class CompiledUpdate:
         frame: Real[Array, "M ..."],
         ends: EpisodeEnds | None,
         mask: Bool[Array, "M A"] | None,
-    ) -> tuple[RolloutBuffer, Int[Array, "M *c"]]:
+    ) -> tuple[RolloutBuffer, Real[Array, "M *c"]]:
         return rollout_buffer.decide(self._packers.actor.unpack(actor), buffer, frame, ends, mask, self.algorithm)
 
     def _prepare(

@@ -60,7 +60,7 @@ def decide_all(
     *,
     algorithm: Algorithm,
     bonuses: Bonuses,
-) -> tuple[Real[Array, "N K *f"], Int[Array, "N *c"], Decision]:
+) -> tuple[Real[Array, "N K *f"], Real[Array, "N *c"], Decision]:
     stacks = jax.vmap(push)(stacks, frames, began)
 
     def one(stack: Array, number: Array, mask: Array | None) -> Decision:
@@ -72,7 +72,7 @@ def decide_all(
     if bonuses == "first":
         own = None if mask is None else mask[0]
         traced = decide(actor, stacks[0], 0, key, mode, algorithm, mask=own)[0]
-        first = replace(first, behaviour=traced.behaviour, action_bonus=traced.action_bonus)
+        first = replace(first, beta=traced.beta, action_bonus=traced.action_bonus)
     return stacks, made.action, first
 
 

@@ -2,11 +2,13 @@
 
 The newest frames go to the device and actions come back; everything else that a rollout consists of stays there, in a
 `RolloutBuffer`. Axes: T steps, M environments of a group, N of all groups, K frames of a stack, A choices of all action
-components.
+components, L preferences.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import equinox as eqx
@@ -20,6 +22,7 @@ from action_balance.algorithms.networks import Policy
 from action_balance.algorithms.rollout import act
 from action_balance.algorithms.state import Actor, Trajectory
 from action_balance.core.running_stats import RunningMeanStd
+from action_balance.distributions import Distribution
 from action_balance.envs.frame_stack import Frames
 from action_balance.envs.mixed import state_number
 
@@ -39,11 +42,11 @@ class RolloutBuffer(eqx.Module):
 
     frames: Frames  # K - 1 from before, those of T steps, and the one after; all (M, ...)
     final_obs: Real[Array, "..."]  # (T, M, ...), frames that ended an episode; arbitrary where none did
-    notes: Float[Array, "T M _"]  # action, log beta(a|s), both values, preferences, action bonus, mask if there is one
+    notes: Float[Array, "T M _"]  # action, log beta(a|s), both values, preferences, scores, mask if there is one
     time: Int[Array, ""]  # the next step
     first: Int[Array, ""]  # number of the first environment
-    noise: Float[Array, "T M A"]  # Gumbel noise of the whole rollout: drawing it takes longer than a small decision
-    action_shape: tuple[int, ...] = eqx.field(static=True)  # () for one action component, (C,) for several
+    noise: Float[Array, "T M draws"]  # of the whole rollout: drawing it takes longer than a small decision
+    distribution: Distribution = eqx.field(static=True)
     masked: bool = eqx.field(static=True, default=False)  # whether the environment gives action masks
     last_mask: Bool[Array, "M A"] | None = None  # of the frame after the last step, of a complete buffer
 
@@ -54,26 +57,27 @@ class RolloutBuffer(eqx.Module):
         """An empty buffer. Frames before the first are never seen: they belong to other episodes."""
         spec, distribution = algorithm.spec, algorithm.distribution
         depth, shape, steps = spec.shape[0], spec.frame_shape, algorithm.config.algorithm.rollout_steps
-        times, choices = depth + steps, distribution.choices
-        noted = len(spec.nvec) + 3 + (3 if spec.masked else 2) * choices
+        times = depth + steps
+        of_preferences = distribution.preferences + distribution.scores + (distribution.choices if spec.masked else 0)
+        noted = math.prod(distribution.action_shape) + 3 + of_preferences
         return cls(
             frames=Frames(jnp.zeros((times, envs, *shape), spec.dtype), jnp.zeros((times, envs), bool), depth),
             final_obs=jnp.zeros((steps, envs, *shape), spec.dtype),
             notes=jnp.zeros((steps, envs, noted)),
             time=jnp.zeros((), jnp.int32),
             first=jnp.asarray(first, jnp.int32),
-            noise=_noise(key, first, (steps, envs, choices)),
-            action_shape=distribution.action_shape,
+            noise=_noise(distribution, key, first, steps, envs),
+            distribution=distribution,
             masked=spec.masked,
         )
 
     @property
     def _components(self) -> int:
-        return self.action_shape[0] if self.action_shape else 1
+        return math.prod(self.distribution.action_shape)
 
     @property
     def _rest(self) -> Array:
-        """The notes after the action, (T, M, 3 + 2 A), or 3 + 3 A with masks."""
+        """The notes after the action."""
         return self.notes[..., self._components :]
 
     @property
@@ -83,9 +87,9 @@ class RolloutBuffer(eqx.Module):
         return jnp.where(ended.reshape(ended.shape + (1,) * (frame.ndim - 2)), self.final_obs, frame)
 
     @property
-    def action(self) -> Int[Array, "T M *c"]:
-        chosen = self.notes[..., : self._components].astype(jnp.int32)
-        return chosen.reshape(*chosen.shape[:2], *self.action_shape)
+    def action(self) -> Real[Array, "T M *c"]:
+        chosen = self.notes[..., : self._components].astype(self.distribution.dtype)
+        return chosen.reshape(*chosen.shape[:2], *self.distribution.action_shape)
 
     @property
     def log_prob(self) -> Float[Array, "T M"]:
@@ -96,22 +100,24 @@ class RolloutBuffer(eqx.Module):
         return self._rest[..., 1:3]
 
     @property
-    def preferences(self) -> Float[Array, "T M A"]:
-        return self._choices(0)
+    def preferences(self) -> Float[Array, "T M L"]:
+        return self._decided[0]
 
     @property
-    def action_bonus(self) -> Float[Array, "T M A"]:
-        return self._choices(1)
+    def action_bonus(self) -> Any:
+        """The scores that acting used, as `Trajectory` has them."""
+        return self.distribution.unflat(self._decided[1])
 
     @property
     def mask(self) -> Bool[Array, "T M A"] | None:
         """Which choices were allowed; None where the environment gives no masks."""
-        return self._choices(2) > 0 if self.masked else None
+        return self._decided[2] > 0 if self.masked else None
 
-    def _choices(self, place: int) -> Float[Array, "T M A"]:
-        """One of the notes that have a number for every choice."""
-        choices = self.noise.shape[-1]
-        return self._rest[..., 3 + place * choices : 3 + (place + 1) * choices]
+    @property
+    def _decided(self) -> list[Array]:
+        """Preferences, scores and the mask, which is empty without masks."""
+        ends = accumulate((3, self.distribution.preferences, self.distribution.scores))
+        return jnp.split(self._rest, tuple(ends), axis=-1)[1:]
 
     def see(self, frame: Real[Array, "M ..."], ends: EpisodeEnds | None) -> "RolloutBuffer":
         """Add the frame that the next step starts from."""
@@ -136,12 +142,13 @@ def _put(array: Array, row: Array | np.ndarray, place: Array) -> Array:
     return jax.lax.dynamic_update_index_in_dim(array, row.astype(array.dtype), place, axis=0)
 
 
-def _noise(key: PRNGKeyArray, first: Int[Array, ""] | np.int32, shape: tuple[int, int, int]) -> Float[Array, "T M A"]:
-    """Gumbel noise of a group. An environment's noise depends on its number, not on the grouping."""
-    steps, envs, choices = shape
+def _noise(
+    distribution: Distribution, key: PRNGKeyArray, first: Int[Array, ""] | np.int32, steps: int, envs: int
+) -> Float[Array, "T M draws"]:
+    """Noise of a group. An environment's noise depends on its number, not on the grouping."""
 
     def one(time: Array, number: Array) -> Array:
-        return jax.random.gumbel(jax.random.fold_in(jax.random.fold_in(key, time), number), (choices,))
+        return distribution.noise(jax.random.fold_in(jax.random.fold_in(key, time), number))
 
     of_step = jax.vmap(one, (None, 0))
     return jax.vmap(of_step, (0, None))(jnp.arange(steps), first + jnp.arange(envs))
@@ -154,23 +161,27 @@ def decide(
     ends: EpisodeEnds | None,
     mask: Bool[Array, "M A"] | None,
     algorithm: Algorithm,
-) -> tuple[RolloutBuffer, Int[Array, "M *c"]]:
+) -> tuple[RolloutBuffer, Real[Array, "M *c"]]:
     buffer = buffer.see(frame, ends)
     distribution = algorithm.distribution
-    found, values, bonus, _ = jax.vmap(lambda obs, m: act(actor, obs, 0, algorithm, m))(buffer.stacks(), mask)
+    noise = jax.lax.dynamic_index_in_dim(buffer.noise, buffer.time, keepdims=False)
+    found, values, bonus, _ = jax.vmap(lambda obs, m, drawn: act(actor, obs, 0, algorithm, m, noise=drawn))(
+        buffer.stacks(), mask, noise
+    )
     epsilon = None
     if actor.epsilon is not None:
         epsilon = jax.lax.dynamic_slice_in_dim(actor.epsilon, buffer.first, len(frame))
     behaviour = jax.vmap(lambda x, y, m, e: algorithm.behaviour_logits(x, y, actor.coef, m, e))(
         found, bonus, mask, epsilon
     )
-    noise = jax.lax.dynamic_index_in_dim(buffer.noise, buffer.time, keepdims=False)
     action = jax.vmap(distribution.sample)(behaviour, noise)
     log_prob = jax.vmap(distribution.log_prob)(behaviour, action)
     chosen = action.reshape(len(action), -1).astype(jnp.float32)
     masks = [] if mask is None else [mask.astype(jnp.float32)]
-    notes = jnp.concatenate([chosen, log_prob[:, None], values, found, bonus, *masks], axis=-1)
-    return replace(buffer, notes=_put(buffer.notes, notes, buffer.time), time=buffer.time + 1), action
+    scores = jax.vmap(distribution.flat)(bonus)
+    notes = jnp.concatenate([chosen, log_prob[:, None], values, found, scores, *masks], axis=-1)
+    executed = jax.vmap(algorithm.executed)(action)
+    return replace(buffer, notes=_put(buffer.notes, notes, buffer.time), time=buffer.time + 1), executed
 
 
 def conclude(
@@ -219,7 +230,7 @@ def evaluate_actions(
     if epsilon is not None:
         epsilon = jax.lax.dynamic_slice_in_dim(epsilon, buffer.first + first, count)
 
-    def log_prob(found: Array, bonus: Array, action: Array, mask: Array | None, epsilon: Array | None) -> Array:
+    def log_prob(found: Array, bonus: Any, action: Array, mask: Array | None, epsilon: Array | None) -> Array:
         behaviour = algorithm.behaviour_logits(found, bonus, coef, mask, epsilon)
         return algorithm.distribution.log_prob(behaviour, action)
 
@@ -243,8 +254,8 @@ def trajectory(
     truncated: Bool[Array, "T N"],
     algorithm: Algorithm,
 ) -> tuple[Trajectory, Float[Array, "N 2"]]:
-    def joined(*parts: Array) -> Array:
-        return jnp.concatenate(parts, axis=1)
+    def joined(*parts: Any) -> Any:
+        return jax.tree.map(lambda *leaves: jnp.concatenate(leaves, axis=1), *parts)
 
     masks = ["mask"] if algorithm.spec.masked else []
     names = ("next_obs", "action", "log_prob", "preferences", "action_bonus", "values", *masks)

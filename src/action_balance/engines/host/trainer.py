@@ -9,6 +9,7 @@ no other, such as those with a window or a database.
 Axes: T steps, N environments, S seeds.
 """
 
+import math
 import threading
 import time
 from collections.abc import Callable, Generator, Iterator
@@ -19,6 +20,7 @@ from typing import Any
 
 import jax
 import numpy as np
+from jaxtyping import Array, Int, Shaped
 
 from action_balance.algorithms.base import Metrics
 from action_balance.algorithms.learner import init_agent
@@ -43,6 +45,7 @@ from action_balance.envs.host_base import (
 from action_balance.envs.masks import sample_allowed
 from action_balance.envs.mixed import empty_stats
 from action_balance.envs.spec import EnvSpec
+from action_balance.errors import MAX
 from action_balance.exploration.warmup import loop, warm_up, warmup_steps
 
 #: Share of a rollout over which the pieces of an update are spread; the rest is for those that are late.
@@ -122,22 +125,35 @@ class HostTrainer(Trainer):
         if not steps:
             return stats
         generator = np.random.default_rng([seed, 1])
-        shape = (environment.groups, environment.envs_per_group, *self.compiled.algorithm.distribution.action_shape)
-        nvec = self.spec.nvec
+        algorithm, nvec = self.compiled.algorithm, self.spec.nvec
+        shape = environment.groups, environment.envs_per_group
         environment.reset()
+
+        @jax.jit
+        def numbers(number: Int[Array, ""]) -> Shaped[Array, "envs ..."]:
+            drawn = algorithm.distribution.uniform(jax.random.key(number), math.prod(shape))
+            return jax.vmap(algorithm.executed)(drawn)
 
         def receive() -> list[HostStep]:
             return [environment.receive(group) for group in range(environment.groups)]
 
         def draw(masks: list[Any]) -> np.ndarray:
-            if self.spec.masked:
-                return np.stack([sample_allowed(generator, mask, nvec) for mask in masks])
-            return generator.integers(nvec if len(nvec) > 1 else nvec[0], size=shape)
+            if self.spec.lists_actions and not self.spec.masked:
+                return generator.integers(
+                    nvec if len(nvec) > 1 else nvec[0], size=(*shape, *self.spec.action_shape), dtype=np.int64
+                ).astype(np.int32)
+            allowed = [sample_allowed(generator, mask, nvec) for mask in masks if mask is not None]
+            if self.spec.lists_actions:
+                return np.stack(allowed).astype(np.int32)
+            actions = np.array(numbers(generator.integers(MAX))).reshape(*shape, -1)
+            if allowed:
+                actions[..., : len(nvec)] = np.reshape(allowed, (*shape, -1))
+            return actions
 
         def step(masks: list[Any], _: int) -> tuple[list[Any], list[Any]]:
             actions = draw(masks)
             for group, chosen in enumerate(actions):
-                environment.send(group, chosen.astype(np.int32))
+                environment.send(group, chosen)
             try:
                 steps = receive() if self._in_thread else with_timeout(receive, TIMEOUT)
             except EnvironmentsLost:

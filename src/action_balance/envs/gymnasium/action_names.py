@@ -3,6 +3,8 @@
 from enum import IntEnum
 from typing import Any
 
+from action_balance.envs.gymnasium.choices import Choices
+
 #: Names of the actions of environments that do not name them, by the beginning of their ids.
 _KNOWN = {
     "CartPole-": ("left", "right"),
@@ -15,23 +17,40 @@ _KNOWN = {
     "CliffWalking-": ("up", "right", "down", "left"),
     "Blackjack-": ("stick", "hit"),
 }
+#: The same of continuous numbers.
+_KNOWN_NUMBERS = {
+    "Pendulum-": ("torque",),
+    "MountainCarContinuous-": ("force",),
+    "LunarLander": ("main engine", "side engines"),
+    "BipedalWalker": ("hip 1", "knee 1", "hip 2", "knee 2"),
+    "CarRacing-": ("steering", "gas", "brake"),
+    "InvertedPendulum-": ("force",),
+    "InvertedDoublePendulum-": ("force",),
+    "HalfCheetah-": ("back thigh", "back shin", "back foot", "front thigh", "front shin", "front foot"),
+    "Hopper-": ("thigh", "leg", "foot"),
+}
 
 
-def action_names(env: Any, nvec: tuple[int, ...], start: Any) -> tuple[str, ...]:
-    """Names of all choices of all action components, one component after another."""
-    if len(nvec) > 1:
-        firsts = [int(first) for first in start]
-        return tuple(f"{part}: choice {firsts[part] + one}" for part, count in enumerate(nvec) for one in range(count))
-    (count,), first = nvec, int(start if not getattr(start, "shape", ()) else start[0])
+def action_names(env: Any, choices: Choices) -> tuple[str, ...]:
+    """Names of all choices of all discrete components, one component after another, then of continuous numbers."""
+    nvec, starts = choices.nvec, choices.starts
     spec = getattr(env, "spec", None)
     ident = str(getattr(spec, "id", "")).rpartition(":")[2].rpartition("/")[2]
-    names = known_names(ident) or _of_environment(env.unwrapped, count, first)
-    return names if names and len(names) == count else tuple(f"action {first + one}" for one in range(count))
+    if len(nvec) == 1 and not choices.bounds:
+        (count,), (first,) = nvec, starts
+        names = known_names(ident) or _of_environment(env.unwrapped, count, first)
+        return names if names and len(names) == count else tuple(f"action {first + one}" for one in range(count))
+    listed = [f"{part}: choice {starts[part] + one}" for part, count in enumerate(nvec) for one in range(count)]
+    numbers = known_names(ident, continuous=True)
+    if numbers is None or len(numbers) != len(choices.bounds):
+        numbers = tuple(f"{part.name or 'action'} {one}" for part in choices.parts for one in range(len(part.bounds)))
+    return (*listed, *numbers)
 
 
-def known_names(ident: str) -> tuple[str, ...] | None:
-    """Names of the actions of a well-known environment."""
-    return next((names for beginning, names in _KNOWN.items() if ident.startswith(beginning)), None)
+def known_names(ident: str, continuous: bool = False) -> tuple[str, ...] | None:
+    """Names of the actions of a well-known environment: of its choices, or of its continuous numbers."""
+    known = _KNOWN_NUMBERS if continuous else _KNOWN
+    return next((names for beginning, names in known.items() if ident.startswith(beginning)), None)
 
 
 def _of_environment(env: Any, count: int, first: int) -> tuple[str, ...] | None:

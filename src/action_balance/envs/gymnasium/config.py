@@ -148,13 +148,8 @@ class GymnasiumConfig(HostEnvConfig):
         )
 
     def spaces(self) -> "Data":
-        choices = self.examined.choices
-        return {
-            "leaves": [asdict(leaf) for leaf in self.examined.layout.encoding.leaves],
-            "nvec": list(choices.nvec),
-            "starts": [int(start) for start in choices.start.ravel()],
-            "action_shape": list(choices.shape),
-        }
+        leaves = self.examined.layout.encoding.leaves
+        return {"leaves": [asdict(leaf) for leaf in leaves], **self.examined.choices.plain()}
 
     def describe(self) -> str:
         masks = "; masked actions are never chosen" if self.examined.masks else ""

@@ -15,6 +15,9 @@ from jaxtyping import Float32, Shaped
 from action_balance.envs.gymnasium.leaves import Leaf
 from action_balance.envs.spec import NUMBER, EnvSpec, ObservationKind
 
+#: Lower and upper bound of a continuous number of an action; None where it has none.
+Bounds = tuple[float | None, float | None]
+
 
 @dataclass(frozen=True)
 class Encoding:
@@ -79,12 +82,14 @@ class Encoding:
         """Images of a stack that the environment makes; 1 where it makes none."""
         return max((leaf.shape[0] for leaf in self.leaves if leaf.newest), default=1)
 
-    def spec(self, nvec: tuple[int, ...], stack: int = 0, exact: bool = True) -> EnvSpec:
+    def spec(
+        self, nvec: tuple[int, ...], stack: int = 0, exact: bool = True, bounds: tuple[Bounds, ...] = ()
+    ) -> EnvSpec:
         """Observations and actions as the agent knows them; the scale of a vector is unknown."""
         kind: Any = f"{self.kind}-stack" if stack else self.kind
         shape = (stack, *self.shape) if stack else self.shape
         if self.kind == "image":
-            return EnvSpec(kind, shape, nvec, dtype=self.dtype)
+            return EnvSpec(kind, shape, nvec, dtype=self.dtype, bounds=bounds)
         parts = [*(leaf for group in self._images() for leaf in group), *self.vector]
         counts = [count for leaf in self.leaves for count in leaf.counts]
         return EnvSpec(
@@ -96,6 +101,7 @@ class Encoding:
             normalize_obs=bool(self.vector),
             images=self.images,
             discrete=tuple(counts) if exact and all(leaf.is_one_hot for leaf in self.leaves) else (),
+            bounds=bounds,
         )
 
     def encode(self, arrays: Sequence[Shaped[np.ndarray, "M ..."]]) -> Shaped[np.ndarray, "M ..."]:

@@ -142,7 +142,7 @@ def find_leaves(space: Any, settings: LayoutSettings = AUTO) -> tuple[list[Leaf]
     layout = settings.layout
     check_name("layout", layout, get_args(ObsLayout))
     leaves, texts = list[Leaf](), list[str]()
-    for path, inner in _arrays(space, ()):
+    for path, inner in arrays_in(space):
         name, kind = ".".join(str(key) for key in path), kind_of(inner)
         if kind == "Box":
             leaves.append(_box(inner, name, path, settings))
@@ -174,14 +174,14 @@ def array_leaf(shape: Sequence[int], settings: LayoutSettings = AUTO) -> Leaf:
     return Leaf("", (), given, order, newest, None, _block(given, order, settings))
 
 
-def _arrays(space: Any, path: tuple[str | int, ...]) -> Iterator[tuple[tuple[str | int, ...], Any]]:
+def arrays_in(space: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
     """Spaces that are neither Dict nor Tuple, with their keys."""
     kind = kind_of(space)
     if kind not in ("Dict", "Tuple"):
         yield path, space
         return
     for key, inner in space.spaces.items() if kind == "Dict" else enumerate(space.spaces):
-        yield from _arrays(inner, (*path, key))
+        yield from arrays_in(inner, (*path, key))
 
 
 def _box(space: Any, name: str, path: tuple[str | int, ...], settings: LayoutSettings) -> Leaf:

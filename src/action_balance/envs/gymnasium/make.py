@@ -29,8 +29,9 @@ from gymnasium import Env, Wrapper
 from gymnasium import error as gym_error
 from gymnasium.vector import AutoresetMode, VectorEnv
 
+from action_balance.envs.gymnasium.choices import Choices
 from action_balance.envs.gymnasium.masking import MaskSource, mask_in
-from action_balance.envs.gymnasium.spaces import Choices, Layout
+from action_balance.envs.gymnasium.spaces import Layout
 from action_balance.envs.gymnasium.tryout import attempt, try_out
 
 #: Prefixes of ids, the modules that register them, and the packages to install.
@@ -57,7 +58,8 @@ class ExaminedEnv:
     masks: MaskSource = ""  # where it says which actions are allowed
 
     def spec(self, stack: int) -> EnvSpec:
-        return replace(self.layout.spec(stack, self.choices.nvec), masked=bool(self.masks))
+        found = self.layout.spec(stack, self.choices.nvec, self.choices.bounds)
+        return replace(found, masked=bool(self.masks))
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ class GymReplay(Replay):
         try:
             rate = env.metadata.get("render_fps") or USUAL
             rate = rate if isinstance(rate, (int, float)) and math.isfinite(rate) else USUAL
-            return action_names(env, choices.nvec, choices.start), round(min(max(rate, 1), FASTEST))
+            return action_names(env, choices), round(min(max(rate, 1), FASTEST))
         finally:
             self._made(env.close)
 
@@ -56,7 +56,7 @@ class GymReplay(Replay):
         try:
             self._made(partial(env.reset, seed=self.seed))
             yield Moment(self._screen(env))
-            for action in self.examined.choices(self.actions):
+            for action in self.examined.choices.each(self.actions):
                 _, reward, terminated, truncated, _ = self._made(partial(env.step, action))
                 outcome = float(np.float32(reward)), bool(terminated), bool(truncated)
                 yield Moment(self._screen(env), 0.0, None, {}, *outcome)

@@ -1,15 +1,15 @@
-"""From Gymnasium's spaces to what the agent uses: observations become frames, and choices become actions.
+"""From Gymnasium's spaces to what the agent uses: observations become frames.
 
-Axes: M environments, D numbers of a vector, H, W pixels, C channels or action components.
+Axes: M environments, D numbers of a vector, H, W pixels, C channels.
 """
 
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from jaxtyping import Integer, Shaped
+from jaxtyping import Shaped
 
-from action_balance.envs.gymnasium.encoding import Encoding
+from action_balance.envs.gymnasium.encoding import Bounds, Encoding
 from action_balance.envs.gymnasium.layouts import AUTO, LayoutSettings
 from action_balance.envs.gymnasium.leaves import Leaf, find_leaves, kind_of, short
 from action_balance.envs.spec import EnvSpec
@@ -51,10 +51,10 @@ class Layout:
             raise UserError("layout stack is for observations that are one array: use hwc, chw or vector")
         return cls(space, encoding, tuple(texts), settings.layout != "flat")
 
-    def spec(self, stack: int, nvec: tuple[int, ...]) -> EnvSpec:
+    def spec(self, stack: int, nvec: tuple[int, ...], bounds: tuple[Bounds, ...] = ()) -> EnvSpec:
         if stack > 1 and self.encoding.depth > 1:
             raise UserError("the environment stacks images itself (--layout stack): leave out --stack")
-        return self.encoding.spec(nvec, max(stack, self.encoding.depth), self.exact)
+        return self.encoding.spec(nvec, max(stack, self.encoding.depth), self.exact, bounds)
 
     @property
     def plain(self) -> bool:
@@ -111,47 +111,6 @@ class Layout:
         ends = np.cumsum([leaf.size for leaf in self.encoding.vector])
         part = self.encoding.vector[int(np.searchsorted(ends, place[0], side="right"))]
         return _out_of_bounds(part.name, numbers[row], low, high, place)
-
-
-@dataclass(frozen=True)
-class Choices:
-    """How the agent's choices become actions of a space."""
-
-    nvec: tuple[int, ...]
-    start: Integer[np.ndarray, "..."]  # the smallest action of each component, (C,), or () of a `Discrete` space
-    shape: tuple[int, ...]  # of one action
-    dtype: Any
-
-    @classmethod
-    def of(cls, space: Any) -> "Choices":
-        kind = kind_of(space)
-        if kind == "Discrete":
-            made = cls((int(space.n),), np.asarray(space.start), (), space.dtype)
-        elif kind == "MultiDiscrete":
-            counts = tuple(int(count) for count in space.nvec.ravel())
-            made = cls(counts, np.asarray(space.start).ravel(), space.shape, space.dtype)
-        elif kind == "MultiBinary":
-            count = int(np.prod(space.shape))
-            made = cls((2,) * count, np.zeros(count, int), space.shape, space.dtype)
-        elif kind == "Box":
-            raise UserError(
-                f"its actions are continuous, {short(space)}, but only discrete actions are supported: discretise them "
-                f"with a wrapper (--wrapper MODULE:NAME), or look for a discrete option of the environment "
-                f"(--env-kwargs)"
-            )
-        else:
-            raise UserError(
-                f"its actions are {short(space)}, but only Discrete, MultiDiscrete and MultiBinary are supported: "
-                f"convert them with a wrapper (--wrapper MODULE:NAME)"
-            )
-        if max(made.nvec) < 2:
-            raise UserError("it has only one action: there is nothing to learn")
-        return made
-
-    def __call__(self, chosen: Integer[np.ndarray, "M ..."]) -> Shaped[np.ndarray, "M ..."]:
-        if not self.shape:
-            return chosen + self.start
-        return (chosen + self.start).astype(self.dtype).reshape(len(chosen), *self.shape)
 
 
 def _checked(leaf: Leaf, observation: Any) -> Shaped[np.ndarray, "1 ..."]:

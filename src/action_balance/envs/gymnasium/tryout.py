@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from action_balance.config.registry import describe_error
+from action_balance.envs.gymnasium.choices import Choices
 from action_balance.envs.gymnasium.masking import IGNORE, MaskReader, MaskSource, find_masks, mask_in
-from action_balance.envs.gymnasium.spaces import BadObservation, Choices, Layout
+from action_balance.envs.gymnasium.spaces import BadObservation, Layout
 from action_balance.envs.masks import BadMask, allowed, sample_allowed
 from action_balance.errors import UserError
 
@@ -56,7 +57,9 @@ def try_out(name: str, env: Any, layout: Layout, choices: Choices, masks: bool) 
             if not source:
                 return env.action_space.sample()
             mask = allowed(read(info)[None], choices.nvec)
-            return choices(sample_allowed(generator, mask, choices.nvec))[0]
+            drawn = sample_allowed(generator, mask, choices.nvec)
+            zeros = np.zeros((1, len(choices.bounds)), int)  # clipped to their bounds
+            return next(choices.each(np.concatenate([drawn.reshape(1, -1), zeros], axis=1)))
 
         env.action_space.seed(0)
         for _ in range(STEPS):

@@ -61,7 +61,7 @@ class GymEnvironment:
         self._vectorize, self._size = vectorize, envs // groups
         self._restarts = [0] * groups
         self._failures = [0] * groups  # in a row
-        self._sent: list[np.ndarray | None] = [None] * groups
+        self._sent: list[Any] = [None] * groups
         self._newest: list[np.ndarray] = []
         self._first_masks: list[np.ndarray] = [np.zeros((0, 0), bool)] * groups
         low, high = examined.layout.limits()
@@ -99,7 +99,7 @@ class GymEnvironment:
     def first_mask(self) -> Bool[np.ndarray, "G M A"]:
         return np.stack(self._first_masks)
 
-    def send(self, group: int, actions: Integer[np.ndarray, "M ..."]) -> None:
+    def send(self, group: int, actions: Shaped[np.ndarray, "M ..."]) -> None:
         vector, chosen = self._vectors[group], self.examined.choices(np.asarray(actions))
         if isinstance(vector, AsyncVectorEnv):
             try:

@@ -18,14 +18,15 @@ if TYPE_CHECKING:
 PREFIX = "gymnax:"
 
 #: Tasks that Gymnasium has, too.
-CONTROL = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0")
+CONTROL = ("CartPole-v1", "Acrobot-v1", "MountainCar-v0", "Pendulum-v1", "MountainCarContinuous-v0")
 
-#: Environments of gymnax 0.0.9 with discrete actions and without a download.
+#: Environments of gymnax 0.0.9 without a download.
 NAMES = (
     *CONTROL,
     *("Asterix-MinAtar", "Breakout-MinAtar", "Freeway-MinAtar", "SpaceInvaders-MinAtar"),
     *("Catch-bsuite", "DeepSea-bsuite", "MemoryChain-bsuite", "UmbrellaChain-bsuite", "DiscountingChain-bsuite"),
     *("FourRooms-misc", "MetaMaze-misc", "BernoulliBandit-misc", "GaussianBandit-misc", "Pong-misc"),
+    *("Reacher-misc", "Swimmer-misc", "PointRobot-misc"),
 )
 
 #: The environment that downloads its data when it is made.

@@ -1,7 +1,9 @@
-"""Pictures of gymnax's classic control, and what its actions do in words."""
+"""Pictures of gymnax's classic control and its Reacher, and what actions do in words."""
 
+import itertools
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,15 @@ from action_balance.envs.picture import AGENT, GOAL, PAPER, TRAIL, WALL
 
 #: Pixels of a picture, and by how much larger it is drawn before it is made smaller, for soft edges.
 WIDTH, HEIGHT, FINE = 600, 400, 2
+
+#: Continuous actions, by the name of the environment.
+_NUMBERS = {
+    "Pendulum-v1": ("torque",),
+    "MountainCarContinuous-v0": ("force",),
+    "Reacher-misc": ("joint 1 torque", "joint 2 torque"),
+    "Swimmer-misc": ("x acceleration", "y acceleration"),
+    "PointRobot-misc": ("x move", "y move"),
+}
 
 #: The actions of MinAtar, by their numbers; a game has some of them.
 _MINATAR = ("nothing", "left", "up", "right", "down", "fire")
@@ -58,13 +69,13 @@ def _cart_pole(state: Any) -> UInt8[np.ndarray, "H W 3"]:
     return canvas.picture()
 
 
-def _mountain_car(state: Any) -> UInt8[np.ndarray, "H W 3"]:
+def _mountain_car(state: Any, goal: float = 0.5) -> UInt8[np.ndarray, "H W 3"]:
     def hill(x: float) -> Point:
         return x + 0.3, 0.45 * math.sin(3 * x)  # the valley, at -0.5, is near the middle
 
     canvas, x = _Canvas(300), float(state.position)
     canvas.line([hill(place) for place in np.linspace(-1.2, 0.6, 100).tolist()], WALL, 4)
-    (flag_x, flag_y), (car_x, car_y) = hill(0.5), hill(x)
+    (flag_x, flag_y), (car_x, car_y) = hill(goal), hill(x)
     canvas.line([(flag_x, flag_y), (flag_x, flag_y + 0.16)], GOAL, 4)
     canvas.box((flag_x + 0.04, flag_y + 0.14), AGENT, 24, 14)
     canvas.dot((car_x, car_y + 0.05), TRAIL, 13)
@@ -85,15 +96,38 @@ def _acrobot(state: Any) -> UInt8[np.ndarray, "H W 3"]:
     return canvas.picture()
 
 
+def _pendulum(state: Any) -> UInt8[np.ndarray, "H W 3"]:
+    angle, canvas = float(state.theta), _Canvas(150)
+    canvas.line([(0, 0), (-math.sin(angle), math.cos(angle))], AGENT, 16)  # anticlockwise from upright
+    canvas.dot((0, 0), TRAIL, 9)
+    return canvas.picture()
+
+
+def _reacher(state: Any) -> UInt8[np.ndarray, "H W 3"]:
+    angles = np.asarray(state.angles)  # each from the x axis, not from the link before
+    ends = [np.zeros(2), *np.cumsum([np.cos(angles), np.sin(angles)], axis=1).T]
+    joints: list[Point] = [(float(x), float(y)) for x, y in ends]
+    canvas, (goal_x, goal_y) = _Canvas(185 / len(angles)), np.asarray(state.goal_xy).tolist()
+    canvas.dot((goal_x, goal_y), WALL, 12)
+    for number, link in enumerate(itertools.pairwise(joints)):
+        canvas.line(list(link), AGENT if number == len(angles) - 1 else GOAL, 12)
+    for joint in joints[:-1]:
+        canvas.dot(joint, TRAIL, 9)
+    return canvas.picture()
+
+
 #: What draws a state, by the name of the environment; observations of the others are drawn.
 DRAWINGS: dict[str, Callable[[Any], UInt8[np.ndarray, "H W 3"]]] = {
     "CartPole-v1": _cart_pole,
     "MountainCar-v0": _mountain_car,
     "Acrobot-v1": _acrobot,
+    "Pendulum-v1": _pendulum,
+    "MountainCarContinuous-v0": partial(_mountain_car, goal=0.45),
+    "Reacher-misc": _reacher,
 }
 
 
 def action_names(name: str, env: Any) -> tuple[str, ...] | None:
     if name.endswith("-MinAtar") and hasattr(env, "action_set"):
         return tuple(_MINATAR[int(one)] for one in env.action_set)
-    return known_names(name)
+    return _NUMBERS.get(name) or known_names(name)

@@ -4,6 +4,7 @@ gymnax's own ``step`` begins a new episode where one ended, and returns its firs
 ``step_env`` does not. Before version 1.0 ``step_env`` does not tell the end of the task from the time limit.
 """
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import is_dataclass, replace
@@ -12,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, PRNGKeyArray, Real, Shaped
 
 from action_balance.config.registry import describe_error
 from action_balance.envs.gymnax.drawing import DRAWINGS, action_names
@@ -23,6 +24,9 @@ from action_balance.errors import UserError
 #: The parameter of gymnax that is the time limit.
 LIMIT = "max_steps_in_episode"
 
+#: Libraries write the lack of a bound as infinity, or as the largest number of float32.
+UNBOUNDED = 1e15
+
 #: The end of names of environments whose observations are images of zeros and ones.
 MINATAR = "-MinAtar"
 
@@ -30,6 +34,9 @@ MINATAR = "-MinAtar"
 ADVICE = (
     "give its class step_env and reset_env, which begin no new episode, or auto_reset = False if its step begins none"
 )
+
+#: Lower and upper bound of each continuous number, as in `EnvSpec`.
+Bounds = tuple[tuple[float | None, float | None], ...]
 
 
 class GymnaxAdapter:
@@ -61,35 +68,41 @@ class GymnaxAdapter:
         obs, state = self._reset(key, self._params)
         return state, self._encode(obs)
 
-    def step(self, key: PRNGKeyArray, state: Any, action: Int[Array, ""]) -> Transition:
+    def step(self, key: PRNGKeyArray, state: Any, action: Real[Array, "..."]) -> Transition:
+        action = jnp.reshape(action, self._action_shape)
         obs, reached, reward, *ends, _ = self._step(key, state, action, self._params)
-        terminated, truncated = (jnp.asarray(one, bool) for one in (*ends, False)[:2])
-        return reached, self._encode(obs), jnp.asarray(reward, jnp.float32), terminated, truncated, {}
+        # A continuous action may make its axis one of the reward and of the ends.
+        terminated, truncated = (jnp.reshape(jnp.asarray(one, bool), ()) for one in (*ends, False)[:2])
+        return reached, self._encode(obs), jnp.reshape(jnp.asarray(reward, jnp.float32), ()), terminated, truncated, {}
 
     def _find_spec(self, env: Any) -> EnvSpec:
         try:
             actions = env.action_space(self._params) if hasattr(env, "action_space") else None
             space = env.observation_space(self._params) if hasattr(env, "observation_space") else None
             choices = getattr(env, "num_actions", None) if actions is None else getattr(actions, "n", None)
+            bounds = _bounds(actions) if choices is None else ()
+            self._action_shape = getattr(actions, "shape", ()) if bounds else ()
             obs, state = jax.eval_shape(self._reset, jax.random.key(0), self._params)
-            if choices is not None:
-                after, _, reward, *_ = jax.eval_shape(
-                    self._step, jax.random.key(0), state, jnp.zeros((), jnp.int32), self._params
-                )
+            if choices is not None or bounds:
+                action = jnp.zeros(self._action_shape, jnp.float32 if bounds else jnp.int32)
+                after, reached, reward, *_ = jax.eval_shape(self._step, jax.random.key(0), state, action, self._params)
         except Exception as error:
             raise UserError(f"{self._name} cannot be used: {describe_error(error)}") from None
-        if choices is None:
+        if choices is None and not bounds:
             kind = "no action space" if actions is None else f"an action space of kind {type(actions).__name__}"
-            raise UserError(f"{self._name} has {kind}, and agents need discrete actions: discretise continuous ones")
-        before, later = ([one.shape for one in jax.tree.leaves(seen)] for seen in (obs, after))
-        if before != later or reward.shape != ():
+            raise UserError(f"{self._name} has {kind}: agents need choices (n), or real numbers (low, high, shape)")
+        shapes = ([one.shape for one in jax.tree.leaves(seen)] for seen in ((obs, state), (after, reached)))
+        wrong = [f"{before} and {later}" for before, later in itertools.zip_longest(*shapes) if before != later]
+        wrong += [f"a reward of shape {reward.shape}"] if math.prod(reward.shape) != 1 else []
+        if wrong:
             raise UserError(
-                f"{self._name}: reset and step must return observations of the same shape, and step a single reward, "
-                f"not {before}, {later} and a reward of shape {reward.shape}"
+                f"{self._name}: reset and step must return states and observations of the same shape, and step a "
+                f"single reward, not {wrong[0]}"
             )
-        return self._spec_of(jax.tree.leaves(obs), space, (int(choices),))
+        nvec = () if choices is None else (int(choices),)
+        return self._spec_of(jax.tree.leaves(obs), space, nvec, bounds)
 
-    def _spec_of(self, leaves: list[Any], space: Any, nvec: tuple[int, ...]) -> EnvSpec:
+    def _spec_of(self, leaves: list[Any], space: Any, nvec: tuple[int, ...], bounds: Bounds) -> EnvSpec:
         self._is_image = len(leaves) == 1 and len(leaves[0].shape) == 3
         self._values = int(getattr(space, "n", 0))
         is_table = len(leaves) == 1 and len(leaves[0].shape) == 2 and leaves[0].shape[0] > 1
@@ -97,11 +110,11 @@ class GymnaxAdapter:
         if self._is_image:
             is_kept = leaves[0].dtype in (np.uint8, np.bool_)
             dtype = "bool" if self._name.endswith(MINATAR) else str(leaves[0].dtype) if is_kept else "float32"
-            return EnvSpec("image", leaves[0].shape, nvec, dtype=dtype)
+            return EnvSpec("image", leaves[0].shape, nvec, dtype=dtype, bounds=bounds)
         if self._values:
-            return EnvSpec("vector", (self._values,), nvec, discrete=(self._values,))
+            return EnvSpec("vector", (self._values,), nvec, discrete=(self._values,), bounds=bounds)
         size = sum(math.prod(one.shape) for one in leaves)
-        return EnvSpec("vector", (size,), nvec, normalize_obs=not _is_unit(space))
+        return EnvSpec("vector", (size,), nvec, normalize_obs=not _is_unit(space), bounds=bounds)
 
     def _encode(self, obs: Any) -> Array:
         """An image, a discrete value one-hot, or all numbers as one vector."""
@@ -125,6 +138,16 @@ def _functions(name: str, env: Any) -> tuple[Callable[..., Any], Callable[..., A
             f"{name} has step but no step_env, and gymnax's step hides the last observation of an episode: {ADVICE}"
         )
     return env.reset, env.step
+
+
+def _bounds(space: Any) -> Bounds:
+    """The bounds of each number of a Box; nothing for other spaces, and for a Box of integers."""
+    is_box = all(hasattr(space, name) for name in ("low", "high", "shape"))
+    if not is_box or not jnp.issubdtype(getattr(space, "dtype", jnp.float32), jnp.floating):
+        return ()
+    limits = (np.broadcast_to(np.asarray(one, float), space.shape).ravel() for one in (space.low, space.high))
+    kept = ([one if abs(one) < UNBOUNDED else None for one in limit.tolist()] for limit in limits)
+    return tuple(zip(*kept, strict=True))
 
 
 def _is_unit(space: Any) -> bool:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Shaped
+from jaxtyping import Array, Bool, Float, PRNGKeyArray, Real, Shaped
 
 from action_balance.envs.spec import EnvSpec
 
@@ -52,7 +52,7 @@ class Adapter(Protocol):
         """
         ...
 
-    def step(self, key: PRNGKeyArray, state: Any, action: Int[Array, "..."]) -> Transition:
+    def step(self, key: PRNGKeyArray, state: Any, action: Real[Array, "..."]) -> Transition:
         """Take one step.
 
         Args:

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Bool, Int, PRNGKeyArray, PyTree, Shaped
+from jaxtyping import Array, Bool, Int, PRNGKeyArray, PyTree, Real, Shaped
 
 from action_balance.envs.base import Step
 from action_balance.envs.library.adapter import Adapter, quiet
@@ -45,7 +45,7 @@ class LibraryEnvironment(eqx.Module):
         first = LibraryState(jax.tree.map(_strong, state), jnp.zeros((), jnp.int32))
         return first, observation.astype(self.spec.dtype)
 
-    def advance(self, state: LibraryState, action: Int[Array, "..."], key: PRNGKeyArray) -> tuple[LibraryState, Step]:
+    def advance(self, state: LibraryState, action: Real[Array, "..."], key: PRNGKeyArray) -> tuple[LibraryState, Step]:
         """Take one step as `step` does, without a new episode: what was reached is also what is observed."""
         step_key, _ = jax.random.split(key)
         with quiet():
@@ -59,7 +59,7 @@ class LibraryEnvironment(eqx.Module):
         info = {name: jnp.asarray(value, jnp.float32) for name, value in info.items()}
         return LibraryState(reached, steps), Step(next_obs, next_obs, reward, terminated, truncated, info)
 
-    def step(self, state: LibraryState, action: Int[Array, "..."], key: PRNGKeyArray) -> tuple[LibraryState, Step]:
+    def step(self, state: LibraryState, action: Real[Array, "..."], key: PRNGKeyArray) -> tuple[LibraryState, Step]:
         reached, outcome = self.advance(state, action, key)
         _, reset_key = jax.random.split(key)
         ended = outcome.terminated | outcome.truncated

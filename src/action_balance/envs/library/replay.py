@@ -36,7 +36,7 @@ class LibraryReplay(Replay):
     @property
     def action_names(self) -> tuple[str, ...]:
         names: tuple[str, ...] | None = getattr(self.environment.adapter, "action_names", None)
-        count = sum(self.environment.spec.nvec)
+        count = sum(self.environment.spec.nvec) + len(self.environment.spec.bounds)
         return names if names and len(names) == count else tuple(f"action {number}" for number in range(count))
 
     @property

@@ -1,0 +1,29 @@
+"""From a specification to the distribution over actions, and from what it draws to what an environment takes.
+
+Axes: C discrete components, D continuous numbers.
+"""
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Real
+
+from action_balance.config.agent import AgentConfig
+from action_balance.distributions import Distribution, GaussianActions, MultiCategorical
+from action_balance.envs.spec import EnvSpec
+
+
+def distribution_of(spec: EnvSpec, agent: AgentConfig) -> Distribution:
+    """The kind of distribution that an agent has over the actions of an environment."""
+    if spec.lists_actions:
+        return MultiCategorical(spec.nvec)
+    candidates = agent.exploration.candidates if agent.balances else 1
+    return GaussianActions(spec.action_limits, spec.nvec, agent.network.squash_actions, candidates, agent.uniform)
+
+
+def for_environment(spec: EnvSpec, executed: Real[Array, "..."]) -> Real[Array, "..."]:
+    """An action in the units of the environment."""
+    if spec.lists_actions:
+        return executed
+    origins, units = np.array(spec.action_units, np.float32).T
+    numbers = origins + units * executed[len(spec.nvec) :]
+    return jnp.concatenate([executed[: len(spec.nvec)], numbers])
