@@ -325,7 +325,9 @@ class GaussianActions:
     def log_prob(self, policy: Float[Array, " L"] | Balanced, action: Float[Array, " n"]) -> Float[Array, ""]:
         """Log-density of an action: the sum over its components. Of beta, the action must be one of its candidates."""
         if isinstance(policy, Balanced):
-            mine = (policy.candidates.actions == action).all(axis=-1)
+            # The nearest, because programs round differently: an equal action may differ in its last bit.
+            distances = ((policy.candidates.actions - action) ** 2).sum(axis=-1)
+            mine = jnp.arange(self.candidates) == distances.argmin()
             return self.log_prob(policy.pi, action) + by_candidates.log_weight(policy.shift, self._drift(policy), mine)
         logits, mean, log_std = self._split(policy)
         numbers = action[len(self.nvec) :]

@@ -1,5 +1,6 @@
 """Elliptical counts, by hand."""
 
+import math
 from typing import Any
 
 import jax
@@ -187,3 +188,34 @@ def test_more_features_than_can_be_counted_over_are_refused_before_training() ->
         elliptical(INTRINSIC, EnvSpec("vector", (20_000,), (3,)))
     with pytest.raises(UserError, match=r"8,000 features and every action need 1.3 GB .* fewer --dimensions"):
         elliptical(ACTION, EnvSpec("vector", (3,), (5,)), features="fourier", dimensions=8_000)
+
+
+def test_pairs_of_continuous_actions_are_counted_by_the_state_and_the_action_together() -> None:
+    spec = EnvSpec("vector", (1,), (), bounds=((-2.0, 2.0), (None, None)))
+    bonus = elliptical(ACTION, spec)
+    stats = RunningMeanStd.empty((1,))
+    _, state = bonus.init(KEY, stats)
+    # Features (s, a / sqrt(2), 1) of unit length: (0, 1 / sqrt(2), 0, 1), and with the other sign.
+    actions = jnp.array([[1.0, 0.0], [-1.0, 0.0]])
+    obs = BonusObs(jnp.zeros(1), jnp.int32(0), stats, 1e5)
+    assert bonus.scores_of(None, state, obs, actions).tolist() == pytest.approx([1, 1])
+    taken = np.array([[1.0, 0.0]] * 3)  # three times the first
+    found, state = jax.jit(bonus.reward)(None, state, steps([np.zeros(1)] * 3, [np.zeros(1)] * 3, taken, stats))
+    assert found.ravel().tolist() == pytest.approx([1, 1, 1])
+    # The unit vectors have the product (-1/2 + 1) / (1/2 + 1) = 1/3, so C^-1 = I - 3/4 phi phi' gives 1 - 3/4 / 9.
+    scores = bonus.scores_of(None, state, obs, actions)
+    np.testing.assert_allclose(scores, np.sqrt([1 / 4, 1 - 3 / 36]), rtol=1e-5)
+
+
+def test_features_of_pairs_tell_actions_apart_in_every_state() -> None:
+    bounds = ((-1.0, 1.0),)
+    for spec in (EnvSpec("vector", (20,), (), bounds=bounds), EnvSpec("vector", (600,), (), bounds=bounds)):
+        bonus = elliptical(ACTION, spec, features="auto", dimensions=64)
+        stats = empty_stats(spec)
+        _, state = bonus.init(KEY, stats)
+        frame = np.ones(spec.shape, np.float32)
+        _, state = bonus.reward(None, state, steps([frame] * 4, [frame] * 4, np.full((4, 1), -0.8), stats))
+        obs = BonusObs(jnp.asarray(frame), jnp.int32(0), stats, 1e5)
+        near, far = bonus.scores_of(None, state, obs, jnp.array([[-0.8], [0.8]])).tolist()
+        assert near == pytest.approx(1 / math.sqrt(5), rel=1e-3)
+        assert far > 0.85

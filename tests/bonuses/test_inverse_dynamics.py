@@ -64,3 +64,10 @@ def test_the_inverse_model_sees_the_features_of_both_states_in_order() -> None:
     assert (encoded.before.tolist(), encoded.after.tolist()) == ([[1.0, 2.0]], [[3.0, 4.0]])
     logits = dynamics.inverse(jnp.array([1.0, 2.0, 3.0, 4.0]))
     np.testing.assert_allclose(dynamics.losses(encoded), -jax.nn.log_softmax(logits)[None, 1], rtol=1e-6)
+
+
+def test_continuous_actions_are_regressed_as_the_environment_got_them() -> None:
+    dynamics = with_bias(make(EnvSpec("vector", (2,), (), bounds=((-1.0, 1.0), (-1.0, 1.0))), 2), [0.5, 1.0])
+    encoded = Encoded(jnp.ones((1, 2)), jnp.array([[0.3, 7.0]]), jnp.zeros((1, 2)))  # 7 is clipped to 1
+    assert dynamics.losses(encoded).tolist() == pytest.approx([0.5 * 0.2**2])
+    assert float(dynamics.accuracy(encoded)) == 0.5

@@ -38,7 +38,8 @@ class PPOConfig(AlgorithmConfig):
     clip: float = number(0.1, above=True)
     """Clipping range of the probability ratio: 1 +- this value."""
     entropy_coef: float | None = number(None, high=MAX_COEF)
-    """Weight of the entropy of the behaviour policy (default: --entropy-base; ten times that with --method entropy)."""
+    """Weight of the entropy of the behaviour policy (default: --entropy-base, or 0 with continuous actions, whose
+    entropy has no upper limit; ten times --entropy-base with --method entropy)."""
     entropy_base: float = number(0.001, high=MAX_COEF)
     """Weight of the entropy if --entropy-coef is not given; --method entropy uses ten times this value."""
     gae_lambda: float = number(0.95, high=1)

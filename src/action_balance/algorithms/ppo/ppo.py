@@ -37,9 +37,12 @@ class PPO(Algorithm):
 
     @property
     def entropy_coef(self) -> float:
-        """Weight of the entropy: as set, or the method's multiple of the base."""
+        """Weight of the entropy: as set, or the method's multiple of the base; without either, 0 where it has no upper
+        limit."""
         base, factor = self.settings.entropy_base, self.config.method_settings.entropy_factor
-        return float(base * factor if self.settings.entropy_coef is None else self.settings.entropy_coef)
+        if self.settings.entropy_coef is not None:
+            return float(self.settings.entropy_coef)
+        return base * factor if self.spec.lists_actions or factor != 1 else 0.0
 
     def evaluate(self, first: Array, second: Array, mask: Array | None) -> tuple[Array, Array]:
         return first, second
