@@ -8,6 +8,7 @@ import contextlib
 import json
 import sys
 import tempfile
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,12 +16,14 @@ import numpy as np
 ENVS, ROLLOUT_STEPS = 8, 128
 
 
-def stable_baselines3(environment: str, seed: int, steps: int) -> list[tuple[int, float]]:
-    """PPO with its defaults, with 8 environments x 128 steps and 10 epochs."""
+def stable_baselines3(environment: str, seed: int, steps: int, normalize: bool = False) -> list[tuple[int, float]]:
+    """PPO with its defaults, with 8 environments x 128 steps and 10 epochs; observations and rewards as they are, or
+    normalised by its ``VecNormalize``."""
     import torch
     from stable_baselines3 import PPO
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.env_util import make_vec_env
+    from stable_baselines3.common.vec_env import VecNormalize
 
     torch.set_num_threads(1)  # more only slow such small networks
     groups: list[tuple[int, float]] = []
@@ -38,9 +41,10 @@ def stable_baselines3(environment: str, seed: int, steps: int) -> list[tuple[int
         def _on_rollout_end(self) -> None:
             groups.append((len(self.returns), float(np.mean(self.returns)) if self.returns else 0.0))
 
+    vector = make_vec_env(environment, n_envs=ENVS, seed=seed)
     model = PPO(
         "MlpPolicy",
-        make_vec_env(environment, n_envs=ENVS, seed=seed),
+        VecNormalize(vector) if normalize else vector,
         n_steps=ROLLOUT_STEPS,
         n_epochs=10,
         seed=seed,
@@ -130,7 +134,11 @@ def rlexplore(environment: str, seed: int, steps: int) -> list[tuple[int, float]
 
 if __name__ == "__main__":
     name, environment, seed, steps = sys.argv[1:]
-    agents = {"stable-baselines3": stable_baselines3, "stable-baselines3-dqn": stable_baselines3_dqn}
+    agents = {
+        "stable-baselines3": stable_baselines3,
+        "stable-baselines3-normalized": partial(stable_baselines3, normalize=True),
+        "stable-baselines3-dqn": stable_baselines3_dqn,
+    }
     train = {**agents, "rlexplore": rlexplore}[name]
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):  # rllte-core writes logs where it runs
         print(json.dumps(train(environment, int(seed), int(steps))))

@@ -1,12 +1,12 @@
-"""PPO or PQN beside Stable-Baselines3's PPO or DQN: ``python benchmarks/baselines.py [--algorithm pqn] [--quick]
-[--seeds N] [--env ID ...] [--out PATH]``.
+"""PPO or PQN beside Stable-Baselines3's PPO or DQN: ``python benchmarks/baselines.py [--algorithm pqn] [--continuous]
+[--quick] [--seeds N] [--env ID ...] [--out PATH]``.
 
 Every agent is trained in a process of its own, one after the other, with its default settings unless it is said:
 
-- *ours* ``action-balance train gym:ID --method METHOD``, with ``ppo`` and ``action-balance-rnd``;
-  or, with ``--algorithm pqn``, with ``pqn``;
-- *Stable-Baselines3*: its PPO with its defaults, 8 environments x 128 steps and 10 epochs; or its DQN with what the RL
-  Zoo has found for each task;
+- *ours* ``action-balance train gym:ID --method METHOD``, with ``ppo`` and ``action-balance-rnd``; with ``--algorithm
+  pqn``, with ``pqn``; in tasks with continuous actions, with ``ppo`` and ``rnd``, the default of ``train``;
+- *Stable-Baselines3*: its PPO with its defaults, 8 environments x 128 steps and 10 epochs, in tasks with continuous
+  actions also with its ``VecNormalize``; or its DQN with what the RL Zoo has found for each task;
 - *RLeXplore*, with ``--rllte PYTHON``: PPO with RND of rllte-core, if that interpreter can import it.
 
 What is measured: the mean return of the last 100 training episodes (of the last updates or rollouts with at least that
@@ -32,13 +32,20 @@ import numpy as np
 from common import machine, table, wide_console
 from rich.console import Console
 
+from action_balance.config.methods import METHODS
 from action_balance.studies import statistics
 
 ENVIRONMENTS = ("CartPole-v1", "Acrobot-v1", "LunarLander-v3", "MountainCar-v0", "Taxi-v4")
+#: Tasks with continuous actions; the last two need MuJoCo, ``pip install gymnasium[mujoco]``.
+CONTINUOUS = (
+    *("Pendulum-v1", "MountainCarContinuous-v0", "LunarLanderContinuous-v3"),
+    *("HalfCheetah-v5", "Hopper-v5"),
+)
 SB3, RLLTE = "stable-baselines3", "rlexplore"
 #: Our methods by algorithm, and those of the others.
 OURS = {"ppo": ("ppo", "action-balance-rnd"), "pqn": ("pqn",)}
 SB3_OF = {"ppo": SB3, "pqn": f"{SB3}-dqn"}
+OF_CONTINUOUS = (SB3, f"{SB3}-normalized", "ppo", "rnd")
 #: Episodes that a return is the mean of.
 EPISODES = 100
 #: Environments that step in parallel, and steps of each in a rollout, of all agents.
@@ -125,7 +132,7 @@ def peer(python: str, name: str, environment: str, seed: int, steps: int) -> tup
 
 def measure(environment: str, agent: str, seed: int, steps: int, rllte: str) -> Row:
     """Train one agent."""
-    if any(agent in methods for methods in OURS.values()):
+    if agent in METHODS:
         found = ours(environment, agent, seed, steps)
     else:
         found = peer(rllte if agent == RLLTE else sys.executable, agent, environment, seed, steps)
@@ -182,7 +189,8 @@ def arguments() -> Any:
     parser.add_argument("--quick", action="store_true", help="one seed of CartPole with 10,000 steps")
     parser.add_argument("--seeds", type=int, default=5)
     parser.add_argument("--steps", type=int, default=100_000)
-    parser.add_argument("--env", nargs="+", default=list(ENVIRONMENTS), metavar="ID")
+    parser.add_argument("--env", nargs="+", metavar="ID", help="default: those of the kind of actions")
+    parser.add_argument("--continuous", action="store_true", help="tasks with continuous actions")
     parser.add_argument("--algorithm", default="ppo", choices=list(OURS))
     parser.add_argument("--agents", nargs="+", metavar="NAME", help="default: those of the algorithm")
     parser.add_argument("--rllte", default="", metavar="PYTHON", help="an interpreter that can import rllte-core")
@@ -190,7 +198,10 @@ def arguments() -> Any:
     chosen = parser.parse_args()
     if chosen.quick:
         chosen.seeds, chosen.steps, chosen.env = 1, 10_000, ["CartPole-v1"]
-    chosen.agents = chosen.agents or [SB3_OF[chosen.algorithm], *OURS[chosen.algorithm]]
+    chosen.env = chosen.env or list(CONTINUOUS if chosen.continuous else ENVIRONMENTS)
+    chosen.agents = chosen.agents or (
+        list(OF_CONTINUOUS) if chosen.continuous else [SB3_OF[chosen.algorithm], *OURS[chosen.algorithm]]
+    )
     if chosen.rllte and RLLTE not in chosen.agents:
         chosen.agents.append(RLLTE)
     return chosen

@@ -40,6 +40,7 @@ PACKAGES = {
     "MiniGrid-": ("minigrid", "minigrid"),
     "BabyAI-": ("minigrid", "minigrid"),
     "MiniWorld-": ("miniworld", "miniworld"),
+    **dict.fromkeys(("PointMaze_", "AntMaze_", "Fetch", "AdroitHand"), ("gymnasium_robotics", "gymnasium-robotics")),
     "ActionBalance/": ("action_balance.gym", "action-balance"),
 }
 

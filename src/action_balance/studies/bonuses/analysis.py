@@ -64,7 +64,7 @@ def world_numbers(world: World) -> Data:
         "threshold": about.threshold,
         "agents": any_one.config.seeds,
         "steps": any_one.limit,
-        "reachable": world.reachable if any_one.config.env.spec.states else None,
+        "reachable": world.reachable if about.env.engine == "device" and about.env.spec.states else None,
         "comparisons": comparisons,
         "setups": {name: setup_numbers(world, name, comparisons) for name in world.records},
     }

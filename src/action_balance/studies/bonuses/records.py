@@ -15,7 +15,7 @@ from jaxtyping import Bool, Float, Int
 
 from action_balance.config.train import TrainConfig
 from action_balance.engines.callbacks import Callback, Update
-from action_balance.engines.device.evaluate import evaluate
+from action_balance.engines.factory import evaluate_run
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.studies import counting, solving
@@ -147,7 +147,7 @@ def _play(path: Path, config: TrainConfig, now: Update) -> None:
     """Play episodes with the greedy policy of every agent after the last update, and record their returns."""
     if now.update == config.agent.updates:
         states = jax.device_put(now.state(), jax.devices()[0])
-        found = evaluate(config, states, EPISODES, seed=0)["greedy"].returns.mean(axis=1)
+        found = evaluate_run(config, states, EPISODES, seed=0)["greedy"].returns.mean(axis=1)
         write_record(RunFolder(path, {}, {}), {**read_record(path), GREEDY: found.astype(np.float32)})
 
 

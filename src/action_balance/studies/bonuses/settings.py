@@ -92,6 +92,12 @@ class StudyWorld:
         return self.short or self.title
 
 
+#: A maze of gymnasium-robotics in the shape of a U, whose episodes begin at one end and end at the other.
+MAZE = {
+    "maze_map": [[1, 1, 1, 1, 1], [1, "r", 0, 0, 1], [1, 1, 1, 0, 1], [1, "g", 0, 0, 1], [1, 1, 1, 1, 1]],
+    "continuing_task": False,
+}
+
 #: The worlds by name.
 WORLDS = {
     "deep-sea-10": StudyWorld("deep sea 10", env_config("deep-sea", size=10)),
@@ -119,12 +125,27 @@ WORLDS = {
     ),
     "deep-sea-30": StudyWorld("deep sea 30", env_config("deep-sea", size=30), steps=300_000),
     "deep-sea-40": StudyWorld("deep sea 40", env_config("deep-sea", size=40), steps=400_000),
+    "car-continuous": StudyWorld(
+        "MountainCar with continuous actions",
+        env_config("gymnax:MountainCarContinuous-v0"),
+        steps=131_072,
+        threshold=90.0,
+        short="continuous car",
+        agents=16,
+    ),
+    "point-maze": StudyWorld(
+        "point maze", env_config("gym:PointMaze_UMaze-v3", env_kwargs=MAZE), steps=150_000, agents=16
+    ),
 }
 
 #: The worlds in which bonuses are compared with true counts, action bonuses with each other, and coefficients.
 COUNTED = ("deep-sea-10", "corridor-25", "deep-sea-10-distractors")
 BALANCED = ("deep-sea-10", "lock-6", "deep-sea-14", "corridor-25", "deep-sea-10-distractors", "deep-sea-20")
 COMPARED = ("deep-sea-10", "lock-6")
+
+#: The worlds with continuous actions, and the bonuses that are compared there: of states, each with one of pairs.
+CONTINUOUS = ("car-continuous", "point-maze")
+OF_CONTINUOUS = (NONE, "rnd", "elliptical")
 
 #: The worlds in which Q-learning is compared with the default algorithm, with and without action balance.
 VALUED = ("deep-sea-10", "deep-sea-14", "deep-sea-20", "deep-sea-30", "deep-sea-10-distractors", "lock-6")
@@ -223,6 +244,8 @@ class Setup:
         algorithm, exploration = start.algorithm, start.exploration
         if algorithm.minibatch_of == "environments":  # of which a minibatch has whole ones
             algorithm = replace(algorithm, minibatches=min(algorithm.minibatches, envs))
+        if coefficient is None and preset not in KINDS and self.action in ACTION_BONUSES:
+            coefficient = ExplorationConfig(action_coef=AUTO)
         if coefficient is not None:
             coefs = {name: getattr(coefficient, name) for name in ("action_coef", "action_coef_end")}
             exploration = replace(exploration, **coefs)
@@ -351,7 +374,12 @@ def balanced(kind: str | None) -> list[str]:
 
 def _needed(study: str, world: str) -> Iterator[Setup]:
     """The setups that a study compares in a world."""
-    if study == NEXT_STATE:
+    if world in CONTINUOUS:
+        if study == NEXT_STATE:
+            yield from (*map(Setup, OF_CONTINUOUS), Setup(NONE, RANDOM))
+        if study == ACTION:
+            yield from (Setup(intrinsic, action) for intrinsic in OF_CONTINUOUS for action in (NONE, "elliptical"))
+    elif study == NEXT_STATE:
         enumerable = WORLDS[world].preset in KINDS
         yield from (Setup(intrinsic) for intrinsic in INTRINSICS if enumerable or intrinsic != EXACT)
         yield Setup(NONE, RANDOM)
