@@ -43,11 +43,14 @@ def test_each_study_has_its_worlds() -> None:
         return {one.world for one in plan if one.setup.name == setup}
 
     of_all = {*WORLDS} - {"deep-sea-40"}  # which is only trained where it is named
-    assert worlds("rnd") == worlds("ngu") == worlds("random") == of_all
-    assert worlds("count") == of_all - {"mountain-car", "doorkey-6"}  # whose states cannot be enumerated
+    continuous = {"car-continuous", "point-maze"}
+    assert worlds("rnd") == worlds("elliptical") == worlds("random") == of_all
+    assert worlds("ngu") == of_all - continuous
+    assert worlds("count") == of_all - continuous - {"mountain-car", "doorkey-6"}  # whose states cannot be enumerated
     assert worlds("rnd+hash-auto") == {"deep-sea-10", "lock-6"}
     balanced = {"deep-sea-10", "deep-sea-10-distractors", "deep-sea-14", "deep-sea-20", "corridor-25", "lock-6"}
     assert worlds("rnd+ucb") == worlds("rnd+epsilon-greedy") == balanced
+    assert worlds("none+elliptical") == continuous
     assert worlds("coin-flip+ucb") == balanced - {"corridor-25"}  # on the best bonus of the kind, too
 
 
@@ -77,13 +80,16 @@ def test_only_what_estimates_lifelong_counts_is_compared_with_them() -> None:
 def test_the_full_study_has_32_agents_and_the_steps_of_each_world() -> None:
     full = BonusesSettings(scale="full")
     configs = {world: full.config(Condition(world, Setup("rnd"))) for world in WORLDS}
-    assert {config.seeds for config in configs.values()} == {32}
+    continuous = {"car-continuous", "point-maze"}
+    assert {name: config.seeds for name, config in configs.items() if config.seeds != 32} == dict.fromkeys(
+        continuous, 16
+    )
     assert configs["deep-sea-14"].agent.steps == 120_000
     goal = configs["goal-40"].agent
     assert (goal.steps, goal.envs, goal.algorithm.minibatches) == (40_000, 1, 1)
     assert {world: config.agent.preset for world, config in configs.items() if not world.startswith("deep-sea")} == {
         **{"lock-6": "chains", "corridor-25": "rooms", "goal-40": "rooms", "open-40": "rooms"},
-        **{"mountain-car": "classic", "doorkey-6": "vectorized"},
+        **{"mountain-car": "classic", "doorkey-6": "vectorized", **dict.fromkeys(continuous, "classic")},
     }
     assert BonusesSettings(scale="full", steps=2048).config(Condition("goal-40", Setup("rnd"))).agent.steps == 2048
 
