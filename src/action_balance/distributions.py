@@ -28,6 +28,9 @@ from action_balance.core import candidates as by_candidates
 from action_balance.core.balance import balance, mask_logits, normalize
 from action_balance.core.options import Normalization
 
+#: Scores all choices of a state, or some actions given as vectors.
+Scores = Callable[[], Array]
+ScoresOf = Callable[[Array], Array]
 #: Nodes of the quadrature for the entropy of squashed numbers.
 NODES = 32
 #: The largest number that is drawn uniformly: the inverse of tanh is finite there.
@@ -128,12 +131,7 @@ class MultiCategorical:
         return mask_logits(logits, mask)
 
     def score(
-        self,
-        logits: Float[Array, " A"],
-        noise: Float[Array, " A"] | None,
-        mask: Bool[Array, " A"] | None,
-        scores: Callable[[], Float[Array, " A"]],
-        scores_of: Callable[[Float[Array, "K V"]], Float[Array, " K"]],
+        self, logits: Array, noise: Array | None, mask: Array | None, scores: Scores, scores_of: ScoresOf
     ) -> Float[Array, " A"]:
         """What an action bonus says of all choices, 0 where they are forbidden."""
         found = scores()
@@ -144,12 +142,7 @@ class MultiCategorical:
         return jnp.zeros_like(logits)
 
     def shift(
-        self,
-        logits: Float[Array, " A"],
-        scores: Float[Array, " A"],
-        coef: Float[Array, ""] | float,
-        kind: Normalization,
-        mask: Bool[Array, " A"] | None,
+        self, logits: Array, scores: Array, coef: Array | float, kind: Normalization, mask: Array | None
     ) -> Float[Array, " A"]:
         """Logits or Q-values, shifted in each component (Eq. 5)."""
         return self.per_component(lambda x, y, m: balance(x, y, coef, kind, m), logits, scores, mask)
@@ -190,7 +183,7 @@ class MultiCategorical:
         action = jnp.reshape(action, (len(self.nvec),))
         return jnp.concatenate([jax.nn.one_hot(action[i], n) for i, n in enumerate(self.nvec)])
 
-    def taken(self, action: Int[Array, "..."]) -> Float[Array, " A"]:
+    def one_hot(self, action: Int[Array, "..."]) -> Float[Array, " A"]:
         """The choices of an action, one-hot in each component."""
         return self.vector(action)
 
@@ -276,8 +269,7 @@ class GaussianActions:
     @property
     def _squashes(self) -> np.ndarray:
         """Which numbers are squashed, (D,)."""
-        bounded: np.ndarray = np.isfinite(self.limits).all(axis=1)
-        return bounded & self.squashed
+        return np.array([self.squashed and math.isfinite(high - low) for low, high in self.limits])
 
     def _split(self, preferences: Array) -> tuple[Array, Array, Array]:
         """Logits, means and log standard deviations."""
@@ -290,7 +282,6 @@ class GaussianActions:
         return jnp.concatenate([choice.reshape(-1).astype(jnp.float32), numbers]) if self.nvec else numbers
 
     def uniform(self, key: PRNGKeyArray, count: int) -> Float[Array, "count n"]:
-        """Sample actions uniformly at random; numbers without two limits from the standard normal distribution."""
         random = replace(self, at_random=True, candidates=1)
         return jax.vmap(lambda one: random.sample(jnp.zeros(self.preferences), one))(random.noise(key, (count,)))
 
@@ -314,7 +305,7 @@ class GaussianActions:
         if self.at_random:
             drawn = jnp.clip(2 * jax.scipy.stats.norm.cdf(numbers) - 1, -MOST, MOST)
             drawn = jnp.where(self._squashes, jnp.arctanh(drawn), drawn)
-            numbers = jnp.where(np.isfinite(self.limits).all(axis=1), drawn, numbers)
+            numbers = jnp.where(np.isfinite(np.ptp(self.limits, axis=1)), drawn, numbers)
         return self._join(self._discrete.sample(logits, noise[: self.choices]), numbers) if self.nvec else numbers
 
     def mode(self, preferences: Float[Array, " L"]) -> Float[Array, " n"]:
@@ -328,7 +319,8 @@ class GaussianActions:
             # The nearest, because programs round differently: an equal action may differ in its last bit.
             distances = ((policy.candidates.actions - action) ** 2).sum(axis=-1)
             mine = jnp.arange(self.candidates) == distances.argmin()
-            return self.log_prob(policy.pi, action) + by_candidates.log_weight(policy.shift, self._drift(policy), mine)
+            weight = by_candidates.log_weight(policy.shift, self._log_probs(policy)[1], mine)
+            return self.log_prob(policy.pi, action) + weight
         logits, mean, log_std = self._split(policy)
         numbers = action[len(self.nvec) :]
         density = -0.5 * ((numbers - mean) * jnp.exp(-log_std)) ** 2 - log_std - 0.5 * math.log(2 * math.pi)
@@ -336,18 +328,15 @@ class GaussianActions:
             density = density - jnp.where(self._squashes, _log_slope(numbers), 0.0)
         return density.sum() + (self._discrete.log_prob(logits, self._choice(action)) if self.nvec else 0.0)
 
-    def _drift(self, policy: Balanced) -> Array:
-        """How the log-probabilities of the candidates have changed since they were drawn."""
-        return self._log_probs(policy) - policy.candidates.log_probs
-
-    def _log_probs(self, policy: Balanced) -> Array:
-        return jax.vmap(lambda one: self.log_prob(policy.pi, one))(policy.candidates.actions)
+    def _log_probs(self, policy: Balanced) -> tuple[Array, Array]:
+        """Log-probabilities of the candidates, and how they have changed since they were drawn."""
+        now = jax.vmap(lambda one: self.log_prob(policy.pi, one))(policy.candidates.actions)
+        return now, now - policy.candidates.log_probs
 
     def entropy(self, policy: Float[Array, " L"] | Balanced) -> Float[Array, ""]:
         """Entropy in nats: the sum over the components, of numbers the differential entropy. Of beta, an estimate."""
         if isinstance(policy, Balanced):
-            now = self._log_probs(policy)
-            drift = now - policy.candidates.log_probs
+            now, drift = self._log_probs(policy)
             return self.entropy(policy.pi) + by_candidates.entropy_difference(policy.shift, drift, now)
         logits, mean, log_std = self._split(policy)
         found = log_std + 0.5 * math.log(2 * math.pi * math.e)
@@ -361,25 +350,18 @@ class GaussianActions:
         """Kullback-Leibler divergence from ``other``: the sum over the components. Of beta, an estimate of that from
         its own pi."""
         if isinstance(policy, Balanced):
-            return by_candidates.divergence(policy.shift, self._drift(policy))
+            return by_candidates.divergence(policy.shift, self._log_probs(policy)[1])
         (logits, mean, log_std), (others, centre, log_scale) = self._split(policy), self._split(other)
         ratio = jnp.exp(2 * (log_std - log_scale)) + ((mean - centre) * jnp.exp(-log_scale)) ** 2
         found = (log_scale - log_std + 0.5 * (ratio - 1)).sum()
         return found + (self._discrete.kl(logits, others) if self.nvec else 0.0)
 
     def masked(self, preferences: Float[Array, " L"], mask: Bool[Array, " A"] | None) -> Float[Array, " L"]:
-        """Preferences of the distribution over allowed choices."""
-        if mask is None:
-            return preferences
-        return preferences.at[: self.choices].set(mask_logits(preferences[: self.choices], mask))
+        choices = self.choices
+        return preferences.at[:choices].set(mask_logits(preferences[:choices], mask))
 
     def score(
-        self,
-        preferences: Float[Array, " L"],
-        noise: Float[Array, " draws"] | None,
-        mask: Bool[Array, " A"] | None,
-        scores: Callable[[], Float[Array, " A"]],
-        scores_of: Callable[[Float[Array, "K V"]], Float[Array, " K"]],
+        self, preferences: Array, noise: Array | None, mask: Array | None, scores: Scores, scores_of: ScoresOf
     ) -> Candidates:
         """Candidates drawn from pi, and what an action bonus says of them; without noise, always with the same."""
         noise = self.noise(jax.random.key(0)) if noise is None else noise
@@ -389,28 +371,20 @@ class GaussianActions:
         return Candidates(actions, scores_of(jax.vmap(self.vector)(actions)), log_probs)
 
     def unscored(self, preferences: Float[Array, " L"]) -> Float[Array, " 0"]:
-        """The same without an action bonus: nothing."""
         return jnp.zeros(0)
 
     def shift(
-        self,
-        preferences: Float[Array, " L"],
-        scores: Candidates,
-        coef: Float[Array, ""] | float,
-        kind: Normalization,
-        mask: Bool[Array, " A"] | None,
+        self, preferences: Array, scores: Candidates, coef: Array | float, kind: Normalization, mask: Array | None
     ) -> Balanced:
         """The policy that draws one of the candidates by Eq. 5."""
         return Balanced(preferences, scores, coef * self.normalized(scores, kind, mask))
 
     def flat(self, scores: Candidates | Float[Array, " 0"]) -> Float[Array, " _"]:
-        """Candidates as one vector."""
         if not isinstance(scores, Candidates):
             return scores
         return jnp.concatenate([scores.actions.reshape(-1), scores.scores, scores.log_probs])
 
     def unflat(self, vector: Float[Array, "*b _"]) -> Candidates | Float[Array, "*b 0"]:
-        """Candidates of `flat`."""
         if not self._picks:
             return vector
         count, each = self.candidates, self.candidates * self._numbers
@@ -424,10 +398,9 @@ class GaussianActions:
     def vector(self, action: Float[Array, " n"]) -> Float[Array, " V"]:
         """The action as the environment gets it, as a vector: choices one-hot, then the numbers."""
         numbers = self._executed_numbers(action[len(self.nvec) :])
-        return jnp.concatenate([self.taken(action), numbers])
+        return jnp.concatenate([self.one_hot(action), numbers])
 
-    def taken(self, action: Float[Array, " n"]) -> Float[Array, " A"]:
-        """The choices of an action, one-hot in each component."""
+    def one_hot(self, action: Float[Array, " n"]) -> Float[Array, " A"]:
         return self._discrete.vector(self._choice(action)) if self.nvec else jnp.zeros(0)
 
     def executed(self, action: Float[Array, " n"]) -> Float[Array, " n"]:
@@ -463,7 +436,7 @@ class GaussianActions:
             "action_clipped": ((numbers < low) | (numbers > high)).mean(),
         }
         if self.nvec:
-            found["action_frequency"] = _each(self.taken)(action).mean(axis=(0, 1))
+            found["action_frequency"] = _each(self.one_hot)(action).mean(axis=(0, 1))
         return found
 
     def bonus_metrics(

@@ -133,6 +133,22 @@ def test_the_warm_up_takes_allowed_actions_only(kind: Any, mode: AutoresetMode) 
     assert env.warmup_timesteps == 24
 
 
+def test_the_warm_up_takes_continuous_actions_within_their_bounds() -> None:
+    taken = []
+
+    class Lever(Quiet):
+        action_space = spaces.Box(np.array([-2, 5], np.float32), np.array([-1, 9], np.float32))
+
+        def step(self, action: Any) -> Any:
+            taken.append(action)
+            return super().step(0)
+
+    envs = SyncVectorEnv([Lever] * 2, autoreset_mode=AutoresetMode.SAME_STEP)
+    IntrinsicReward(envs, StepNumbers(), warmup_steps=8).reset(seed=2)
+    assert len(taken) == 16
+    assert all(Lever.action_space.contains(action) for action in taken)
+
+
 def test_a_bonus_for_another_number_of_environments_is_refused() -> None:
     class ForThree(StepNumbers):
         environments = 3  # as an `RND` has it

@@ -112,7 +112,7 @@ def train_step(environment: Environment, state: TrainState, algorithm: Algorithm
         state, info = update.learn(state, trajectory, algorithm)
     if algorithm.spec.states:
         # Every choice of every action component counts.
-        taken = jax.vmap(jax.vmap(algorithm.distribution.taken))(trajectory.action).astype(jnp.int32)
+        taken = jax.vmap(jax.vmap(algorithm.distribution.one_hot))(trajectory.action).astype(jnp.int32)
         state = replace(
             state,
             visits=add_visits(state.visits, trajectory.index, taken),

@@ -8,5 +8,6 @@ that each step reached, whatever a vector environment does at the end of an epis
 
 from action_balance.interop.autoreset import Reached
 from action_balance.interop.bonuses import RND, ActionBalance, IntrinsicBonus
+from action_balance.interop.tensors import candidate_log_weight
 
-__all__ = ["RND", "ActionBalance", "IntrinsicBonus", "Reached"]
+__all__ = ["RND", "ActionBalance", "IntrinsicBonus", "Reached", "candidate_log_weight"]

@@ -1,7 +1,7 @@
 """Bonuses for other training loops: `ActionBalance` for the logits of a policy, `IntrinsicBonus` for rewards.
 
 Both wrap the agent's own bonus classes, or a user's. They take and return NumPy arrays or PyTorch tensors.
-Axes: ... leading axes of many observations, A choices of all action components, T steps, N environments.
+Axes: ... leading axes of many observations, A choices of all action components, K candidates, T steps, N environments.
 """
 
 import os
@@ -28,9 +28,10 @@ from action_balance.interop.tensors import is_tensor, like, to_numpy
 
 
 class ActionBalance(Module):
-    """Action balance for a policy with discrete actions: it makes rarely tried actions of a state more likely (Eq. 5).
+    """Action balance for a policy: it makes rarely tried actions of a state more likely (Eq. 5).
 
-    While acting, add `shift` to the policy's logits before sampling. Afterwards, pass the actions that were taken to
+    While acting, add `shift` to the policy's logits before sampling; where actions are continuous, draw candidates from
+    the policy, and one of them by the softmax of their `shift`. Afterwards, pass the actions that were taken to
     `learn`. Pass one observation, or many with leading axes, e.g. (B, ...) or (T, N, ...).
     """
 
@@ -61,11 +62,13 @@ class ActionBalance(Module):
         Args:
             obs_space: A Gymnasium space, or the shape of an observation. Arrays of 44 x 44 pixels or more are
                 images, whose other axes are channels, unless ``layout`` specifies otherwise.
-            action_space: A Discrete, MultiDiscrete or MultiBinary space, or the number of actions. A counts the choices
-                of all components.
-            action_bonus: Name of an action bonus, ``MODULE:CLASS`` or a subclass of `Bonus`.
+            action_space: A Discrete, MultiDiscrete, MultiBinary or Box space, a Dict or Tuple of them, or the number of
+                actions. A counts the choices of all discrete components.
+            action_bonus: Name of an action bonus, ``MODULE:CLASS`` or a subclass of `Bonus`. Continuous actions need
+                ``distillation`` or ``elliptical``, or a bonus of your own with ``scores_of``.
             settings: The bonus's own settings, e.g. ``{"table_bits": 20}`` of ``hash``.
-            coef: c of Eq. 5. With ``l2``, logits increase by at most this much.
+            coef: c of Eq. 5. With ``l2``, logits increase by at most this much, and this is the root mean square of the
+                shifts of candidates.
             normalize: ``Normalize`` of Eq. 5: ``l2``, ``standard`` or ``raw``, see `action_balance.normalize` (default:
                 ``l2``; ``raw`` for ``ucb``).
             learning_rate: Adam learning rate of networks; the lower it is, the longer an action stays novel.
@@ -89,23 +92,29 @@ class ActionBalance(Module):
         bonus of your own as ``action_bonus``, the class or ``MODULE:CLASS``."""
         return cls._load(path, action_bonus)
 
-    def shift(self, obs: Any, mask: Any = None, coef: float | None = None) -> Any:
+    def shift(self, obs: Any, mask: Any = None, coef: float | None = None, *, candidates: Any = None) -> Any:
         """What to add to the policy's logits, ``c * Normalize(r_ab(s, .))`` (Eq. 5); sample from their softmax.
 
-        Store it with the rollout: a policy-gradient update adds the same numbers to the logits in every epoch.
+        Store it with the rollout: a policy-gradient update adds the same numbers to the logits in every epoch. Of
+        candidates, which were drawn from the policy, the softmax of the shift alone is the behaviour policy; see
+        `candidate_log_weight` for the update.
 
         Args:
             obs: Observations, (..., *shape).
             mask: Which actions are allowed, (..., A) of True and False or 1 and 0; None if all of them are. The bonus
                 is normalised over the allowed actions; the others get 0.
             coef: Replaces the coefficient of `create`, e.g. by a schedule.
+            candidates: Where actions are continuous: actions drawn from the policy, (..., K, *action shape), in the
+                units of the environment.
 
         Returns:
             Finite numbers, (..., A) float32; of a MultiDiscrete space, the choices of all components one after another.
+            Of candidates, (..., K).
         """
         seen, lead = self._settings.spaces.observations(to_numpy(obs))
+        drawn = self._candidates(candidates, lead, mask)
         allowed = None if mask is None else self._allowed(mask, lead)
-        return like(self._shift(seen, lead, allowed, coef), obs, mask)
+        return like(self._shift(seen, lead, allowed, coef, drawn), obs, mask, candidates)
 
     def logits(self, obs: Any, logits: Any, coef: float | None = None) -> Any:
         """Logits of the behaviour policy beta (Eq. 5); sample from their softmax.
@@ -118,6 +127,8 @@ class ActionBalance(Module):
         Returns:
             Logits plus `shift`, (..., A): float32, or a tensor of the type and with the gradient of ``logits``.
         """
+        if not self._bonus.spec.lists_actions:
+            raise UserError("continuous actions have no logits: draw one of some candidates by the softmax of shift")
         seen, lead = self._settings.spaces.observations(to_numpy(obs))
         given = self._settings.spaces.logits(to_numpy(logits), lead)
         forbidden = np.isneginf(given)
@@ -126,17 +137,19 @@ class ActionBalance(Module):
             return logits + like(shift, logits).to(logits.dtype)
         return like(given.reshape(shift.shape) + shift, obs)
 
-    def bonus(self, obs: Any) -> Any:
+    def bonus(self, obs: Any, candidates: Any = None) -> Any:
         """The action bonus r_ab(s, .) (Eq. 4): the higher, the more rarely an action was tried.
 
         Args:
             obs: Observations, (..., *shape).
+            candidates: As for `shift`.
 
         Returns:
-            One bonus per action, (..., A) float32.
+            One bonus per action, (..., A) or (..., K) float32.
         """
         seen, lead = self._settings.spaces.observations(to_numpy(obs))
-        return like(cut(compiled.action_scores(self._bonus, self._acting, padded(seen)), lead), obs)
+        drawn = self._candidates(candidates, lead)
+        return like(cut(compiled.action_scores(self._bonus, self._acting, padded(seen), drawn), lead), obs, candidates)
 
     def observe(self, obs: Any) -> None:
         """Update the observation statistics only.
@@ -165,7 +178,7 @@ class ActionBalance(Module):
 
         Args:
             obs: Observations, (..., *shape).
-            actions: The action taken in each, (...), or (..., C) of a MultiDiscrete space with C components.
+            actions: The action taken in each, (..., *action shape) as in the action space.
             epochs: Number of passes over all pairs.
             minibatches: Number of random minibatches per epoch, with one gradient step each.
             update_proportion: Proportion of each minibatch, chosen at random, that its gradient step uses.
@@ -180,11 +193,26 @@ class ActionBalance(Module):
         return self._learn_each(Steps(seen, taken), lead, valid, parts)
 
     def _shift(
-        self, seen: np.ndarray, lead: tuple[int, ...], allowed: np.ndarray | None, coef: float | None
+        self,
+        seen: np.ndarray,
+        lead: tuple[int, ...],
+        allowed: np.ndarray | None,
+        coef: float | None,
+        candidates: np.ndarray | None = None,
     ) -> np.ndarray:
         strength = self._settings.coef if coef is None else check_number("coef", coef, 0, 1e6)
         mask = None if allowed is None else padded(allowed)
-        return cut(self._shifts(self._acting, padded(seen), mask, strength), lead)
+        return cut(self._shifts(self._acting, padded(seen), mask, strength, candidates), lead)
+
+    def _candidates(self, given: Any, lead: tuple[int, ...], mask: Any = None) -> np.ndarray | None:
+        """Candidates as a batch, (B, K, n), where actions are continuous."""
+        if self._bonus.spec.lists_actions:
+            if given is not None:
+                raise UserError("all discrete actions are balanced at once: leave out candidates")
+            return None
+        if given is None or mask is not None:
+            raise UserError("continuous actions are balanced by candidates, without a mask: pass candidates=actions")
+        return padded(self._settings.spaces.candidates(to_numpy(given), lead))
 
     def _allowed(self, mask: Any, lead: tuple[int, ...]) -> np.ndarray:
         """Allowed actions as a batch, (B, A) bool."""

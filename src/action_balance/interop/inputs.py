@@ -1,6 +1,6 @@
 """Arguments from a foreign loop: checked, and turned into batches of few sizes, so that little is compiled.
 
-Axes: B samples, A actions, H, W pixels, K frames of a stack.
+Axes: B samples, A actions, n numbers of an action, K candidates.
 """
 
 import math
@@ -89,10 +89,10 @@ class Spaces:
         assert lead is not None
         return self.encoding.encode(arrays), lead
 
-    def taken(self, actions: Any, lead: tuple[int, ...]) -> np.ndarray:
+    def taken(self, actions: Any, lead: tuple[int, ...], name: str = "actions") -> np.ndarray:
         """Actions as the agent knows them: (B,) or (B, C) choices, or (B, n) with continuous numbers in its units."""
         parts, columns, spec = self.choices.parts, self.choices.columns, self.spec
-        arrays = [_action_array(part, actions, lead) for part in parts]
+        arrays = [_action_array(part, actions, lead, name) for part in parts]
         if spec.lists_actions:
             chosen = np.concatenate(arrays, axis=1)
             return chosen[:, 0] if chosen.shape[1] == 1 else chosen
@@ -102,6 +102,19 @@ class Spaces:
         numbers, (origins, units) = found[:, len(spec.nvec) :], np.array(spec.action_units).T
         numbers[:] = np.clip((numbers - origins) / units, *np.array(spec.action_limits).T)
         return found.astype(np.float32)
+
+    def candidates(self, actions: Any, lead: tuple[int, ...]) -> np.ndarray:
+        """Some continuous actions for each observation as the agent knows them, (B, K, n)."""
+        parts = self.choices.parts
+        given = [_part(part, actions, "candidates") for part in parts]
+        count = next(iter(given[0][0].shape[len(lead) :]), 0)
+        for part, (array, name) in zip(parts, given, strict=True):
+            if array.shape != (*lead, count, *part.shape) or not count:
+                raise UserError(
+                    f"{name} has shape {array.shape}, but must have the axes {lead} of the observations, then one of "
+                    f"the candidates, then {part.shape} of an action"
+                )
+        return self.taken(actions, (*lead, count), "candidates").reshape(math.prod(lead), count, -1)
 
     def logits(self, logits: Any, lead: tuple[int, ...]) -> np.ndarray:
         """The logits of a policy for the observations, (B, A). Minus infinity forbids an action."""
@@ -147,7 +160,11 @@ def _observations(space: Any, layout: ObsLayout) -> tuple[Leaf, ...]:
 def _actions(space: Any) -> dict[str, Any]:
     """The fields of `Spaces` that are about actions, as plain data."""
     if kind_of(space):
-        return Choices.of(space).plain()
+        try:
+            return Choices.of(space).plain()
+        except UserError as error:
+            message = str(error).replace(" (--wrapper MODULE:NAME)", "")
+            raise UserError(f"action_space cannot be used: {message}") from None
     if not _is_whole(space):
         raise UserError(f"action_space {short(space)} is not supported: use a Gymnasium space or the number of actions")
     if space < 2:
@@ -176,9 +193,9 @@ def _leaf_array(leaf: Leaf, obs: Any, name: str) -> tuple[np.ndarray, tuple[int,
     return given.reshape(math.prod(lead), *leaf.shape), lead
 
 
-def _action_array(part: ActionPart, actions: Any, lead: tuple[int, ...]) -> np.ndarray:
+def _action_array(part: ActionPart, actions: Any, lead: tuple[int, ...], name: str) -> np.ndarray:
     """The array of a part of actions, (B, n), checked."""
-    given, name = _part(part, actions, "actions")
+    given, name = _part(part, actions, name)
     if given.shape != (*lead, *part.shape):
         each = f" and {part.shape} of each" if part.shape else ""
         raise UserError(

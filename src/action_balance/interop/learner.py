@@ -1,8 +1,9 @@
 """The compiled side of a bonus in a foreign loop: the agent's own bonus classes, on batches of few sizes.
 
 Each call of such a loop is one program: what a policy needs to act, the rewards of a rollout, the visits of a part of
-it, or all epochs and minibatches of an update. Axes: B samples, A choices of all action components, T steps,
-N environments, S gradient steps, P samples of a gradient step. What counts of a padded batch is an argument.
+it, or all epochs and minibatches of an update. Axes: B samples, A choices of all action components, or as many
+candidates, of n numbers each, T steps, N environments, S gradient steps, P samples of a gradient step. What counts of a
+padded batch is an argument.
 """
 
 from collections.abc import Callable
@@ -18,6 +19,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Real
 
 from action_balance.bonuses.base import Batch, Bonus, BonusObs, Transitions
 from action_balance.core.balance import normalize
+from action_balance.core.candidates import normalize_candidates
 from action_balance.core.compiling import LEAN, QUICK
 from action_balance.core.keys import named_key
 from action_balance.core.options import Normalization
@@ -121,10 +123,17 @@ def _unflatten(bonus: Bonus, acting: tuple[Array, ...]) -> Any:
     return jax.tree.unflatten(jax.tree.structure((like.params, like.state, like.obs_stats)), acting)
 
 
-def _action_scores(bonus: Bonus, acting: tuple[Array, ...], obs: Array) -> Array:
+def _action_scores(bonus: Bonus, acting: tuple[Array, ...], obs: Array, candidates: Array | None) -> Array:
     params, state, stats = _unflatten(bonus, acting)
     state, index = bonus.acting_state(state), state_number(bonus.spec, obs)
-    return jax.vmap(lambda one, number: bonus.scores(params, state, BonusObs(one, number, stats, CLIP)))(obs, index)
+
+    def scores(one: Array, number: Array, actions: Array | None) -> Array:
+        known = params, state, BonusObs(one, number, stats, CLIP)
+        if actions is None:
+            return bonus.scores(*known)
+        return bonus.scores_of(*known, jax.vmap(bonus.distribution.vector)(actions))
+
+    return jax.vmap(scores)(obs, index, candidates)
 
 
 @_lean
@@ -136,9 +145,11 @@ def state_bonus(bonus: Bonus, acting: tuple[Array, ...], next_obs: Real[Array, "
 
 
 @_lean
-def action_scores(bonus: Bonus, acting: tuple[Array, ...], obs: Real[Array, "B ..."]) -> Float[Array, "B A"]:
-    """The bonus vectors of states (Eq. 4)."""
-    return _action_scores(bonus, acting, obs)
+def action_scores(
+    bonus: Bonus, acting: tuple[Array, ...], obs: Real[Array, "B ..."], candidates: Float[Array, "B A n"] | None = None
+) -> Float[Array, "B A"]:
+    """The bonus vectors of states (Eq. 4), of all actions or of candidates."""
+    return _action_scores(bonus, acting, obs, candidates)
 
 
 @lru_cache(maxsize=64)
@@ -149,10 +160,18 @@ def shifts(bonus: Bonus, kind: Normalization) -> Callable[..., Float[Array, "B A
     """
 
     def normalized(scores: Array, allowed: Array | None) -> Array:
+        if not bonus.spec.lists_actions:
+            return normalize_candidates(scores, kind)
         return bonus.choices.per_component(lambda part, mask: normalize(part, kind, mask), scores, allowed)
 
-    def shift(acting: tuple[Array, ...], obs: Array, allowed: Bool[Array, "B A"] | None, coef: float) -> Array:
-        return coef * jax.vmap(normalized)(_action_scores(bonus, acting, obs), allowed)
+    def shift(
+        acting: tuple[Array, ...],
+        obs: Array,
+        allowed: Bool[Array, "B A"] | None,
+        coef: float,
+        candidates: Float[Array, "B A n"] | None = None,
+    ) -> Array:
+        return coef * jax.vmap(normalized)(_action_scores(bonus, acting, obs, candidates), allowed)
 
     return jax.jit(shift, compiler_options=LEAN)
 

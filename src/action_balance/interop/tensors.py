@@ -4,6 +4,7 @@ A tensor on the CPU shares its memory with the NumPy array that is made of it, i
 is copied. Bonuses then copy observations once, into batches of the sizes that they are compiled for.
 """
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -48,6 +49,26 @@ def like(result: np.ndarray, *given: Any) -> Any:
     tensors = list[Any]()
     mapped(lambda part: tensors.append(part) if is_tensor(part) else None, given)
     return sys.modules["torch"].from_numpy(result).to(tensors[0].device) if tensors else result
+
+
+def candidate_log_weight(shift: Any, drift: Any, chosen: Any) -> Any:
+    """``log q(a) - log pi(a)`` of an action that was drawn from K candidates by ``softmax(shift)``, for PPO in PyTorch.
+
+    It is `action_balance.core.candidates.log_weight` for tensors: q is the density of the whole procedure, and the
+    gradient flows through ``drift``. In PPO's ratio, use ``log pi(a)`` plus this number, old and new; the old one has
+    a drift of 0.
+
+    Args:
+        shift: `ActionBalance.shift` of the candidates, (..., K).
+        drift: By how much the log-probabilities of the candidates have changed since they were drawn, (..., K).
+        chosen: Which candidate was drawn, (...) int64.
+
+    Returns:
+        One number per action, (...).
+    """
+    mine = chosen[..., None]
+    others = drift.scatter(-1, mine, 0.0)  # the action itself is given
+    return shift.gather(-1, mine)[..., 0] + math.log(shift.shape[-1]) - (shift + others).logsumexp(-1)
 
 
 def to_tensors(arrays: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecNormalize
 from action_balance.errors import UserError
 from action_balance.interop.sb3 import ExploringPPO
 from action_balance.interop.sb3.policy import ShiftedObs
+from action_balance.interop.sb3.rollout import Rollout
 
 ENVS, STEPS = 2, 8
 TINY: dict[str, Any] = {"n_steps": STEPS, "batch_size": 8, "n_epochs": 2, "seed": 0, "device": "cpu"}
@@ -233,9 +234,67 @@ def test_training_in_spaces_of_all_kinds(policy: str, kinds: dict[str, Any]) -> 
     model.train()
 
 
-def test_continuous_actions_are_rewarded_by_rnd_and_cannot_be_balanced() -> None:
-    env = envs(action_space=spaces.Box(-1, 1, (1,)))
+def levers(**settings: Any) -> ExploringPPO:
+    """An agent with continuous actions, whose elliptical counts change fast."""
+    own: dict[str, Any] = {"settings": {"dimensions": 32}, "coef": 2.0}
+    given = {"action_bonus": "elliptical", "action_bonus_kwargs": own, "candidates": 4}
+    return agent(envs(action_space=spaces.Box(-1, 1, (1,))), **{**given, **settings})
 
-    agent(env, action_bonus=None).learn(20)
-    with pytest.raises(UserError, match="set action_bonus=None"):
-        agent(env)
+
+def test_the_first_ratio_of_continuous_actions_is_one_with_the_gradient_of_all_candidates() -> None:
+    model = rollout(levers().learn(20))
+    (batch,) = model.rollout_buffer.get()
+    observations: Any = batch.observations
+
+    _, log_prob, _ = model.policy.evaluate_actions(observations, batch.actions)
+
+    ratio = (log_prob - batch.old_log_prob).exp()
+    assert ratio.tolist() == pytest.approx([1] * ENVS * STEPS, abs=1e-5)
+    shift, chosen, actions, _ = observations.shift
+    assert shift.square().mean(dim=1).tolist() == pytest.approx([4] * ENVS * STEPS, rel=1e-4)  # coef, squared
+    assert (actions.take_along_dim(chosen[..., None], dim=1)[:, 0] == batch.actions).all()
+    _, alone, _ = model.policy.evaluate_actions(observations.obs, batch.actions)
+    assert (alone - batch.old_log_prob).abs().max() > 1e-3
+    gradients = [th.autograd.grad(one.sum(), model.policy.log_std)[0] for one in (log_prob, alone)]
+    assert (gradients[0] - gradients[1]).abs().max() > 1e-2  # the gradient through the drift
+
+
+def test_an_agent_with_continuous_actions_continues_alike_after_a_file(tmp_path: Path) -> None:
+    model = levers(intrinsic="icm").learn(40)
+    model.save(tmp_path / "model")
+    again = ExploringPPO.load(tmp_path / "model", device="cpu")
+    assert again.candidates == again.policy.candidates == 4
+    for one in (model, again):
+        one.set_env(envs(action_space=model.action_space))
+        one.set_random_seed(3)
+        one.learn(2 * ENVS * STEPS, reset_num_timesteps=False)
+    assert differences(model.policy.state_dict(), again.policy.state_dict()) == []
+    assert differences(learned(model), learned(again)) == []
+
+
+def test_counts_make_continuous_actions_that_were_taken_less_likely() -> None:
+    model = rollout(levers(intrinsic=None))
+    (batch,) = model.rollout_buffer.get()
+    obs = batch.observations.obs  # type: ignore[attr-defined]  # of a `ShiftedObs`
+    for _ in range(20):
+        model.explorer.learn(Rollout(None, {"obs": obs, "actions": np.full((ENVS * STEPS, 1), -3.0)}), 1, 1)
+    shares = []
+    for shift_of in (model.policy.shift_of, None):
+        model.policy.shift_of = shift_of
+        with th.no_grad():
+            model.policy.log_std.fill_(1.0)
+            actions, _, _ = model.policy(obs.repeat(20, 1))
+        shares.append((actions <= -1).float().mean().item())
+    # Below its bound, an action is the bound, which was taken often. All four candidates are below it at times.
+    assert shares[1] > 0.3
+    assert 0 < shares[0] < 0.5 * shares[1]
+
+
+def test_action_balance_refuses_what_it_cannot_balance() -> None:
+    levers(action_bonus=None, action_bonus_kwargs=None, use_sde=True).learn(20)
+    with pytest.raises(UserError, match="StateDependentNoiseDistribution: set use_sde=False, or action_bonus=None"):
+        levers(use_sde=True)
+    with pytest.raises(UserError, match="not MultiBinary: set action_bonus=None"):
+        agent(envs(action_space=spaces.MultiBinary(2)))
+    with pytest.raises(UserError, match="candidates must be from 2"):
+        levers(candidates=1)

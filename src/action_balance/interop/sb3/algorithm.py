@@ -11,15 +11,17 @@ from gymnasium import spaces
 from stable_baselines3 import PPO
 from stable_baselines3.common.buffers import RolloutBuffer
 from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.distributions import DiagGaussianDistribution
 from stable_baselines3.common.policies import BasePolicy
 from stable_baselines3.common.utils import obs_as_tensor
 from stable_baselines3.common.vec_env import VecEnv
 
 from action_balance.bonuses.base import Bonus
-from action_balance.errors import UserError
+from action_balance.errors import MAX, UserError
 from action_balance.interop.sb3.explorer import Explorer, is_used
-from action_balance.interop.sb3.policy import POLICIES, ExploringPolicy, exploring, to_numpy
+from action_balance.interop.sb3.policy import POLICIES, ExploringPolicy, exploring
 from action_balance.interop.sb3.rollout import ExploringDictRolloutBuffer, ExploringRolloutBuffer, RolloutRecorder
+from action_balance.interop.settings import check_number
 from action_balance.interop.tensors import stacked
 
 #: The default length of the warm-up, in steps of each environment, and the greatest part of the training it may take.
@@ -54,6 +56,7 @@ class ExploringPPO(PPO):
         action_bonus_kwargs: dict[str, Any] | None = None,
         extrinsic_coef: float = 2.0,
         intrinsic_coef: float = 1.0,
+        candidates: int = 16,
         bonus_epochs: int = 4,
         bonus_minibatches: int = 4,
         warmup_steps: int | None = None,
@@ -68,12 +71,13 @@ class ExploringPPO(PPO):
             env: As for ``stable_baselines3.PPO``.
             intrinsic: The next-state bonus, which rewards rarely reached states: its name, ``MODULE:CLASS`` or a
                 subclass of `Bonus`; None for none.
-            action_bonus: The action bonus, which makes rarely tried actions more likely; needs Discrete or
-                MultiDiscrete actions. As for ``intrinsic``.
+            action_bonus: The action bonus, which makes rarely tried actions more likely: Discrete, MultiDiscrete
+                or Box actions, of which Box needs ``distillation`` or ``elliptical``. As for ``intrinsic``.
             intrinsic_kwargs: Passed to `IntrinsicBonus.create`: ``settings``, ``gamma``, ``learning_rate`` ...
             action_bonus_kwargs: Passed to `ActionBalance.create`: ``settings``, ``coef``, ``normalize`` ...
             extrinsic_coef: Weight of the advantages of the environment's rewards, if there is an intrinsic reward.
             intrinsic_coef: Weight of the advantages of the intrinsic reward.
+            candidates: K: where actions are continuous, K of them are drawn from the policy, and one of these by Eq. 5.
             bonus_epochs: Passes of the bonuses over a rollout.
             bonus_minibatches: Gradient steps of the bonuses in each pass.
             warmup_steps: Steps of a random agent in each environment before training, which count as timesteps; from
@@ -89,6 +93,7 @@ class ExploringPPO(PPO):
         self.action_bonus_kwargs = action_bonus_kwargs or {}
         self.extrinsic_coef = extrinsic_coef
         self.intrinsic_coef = intrinsic_coef
+        self.candidates = int(check_number("candidates", candidates, 2, MAX))
         self.bonus_epochs = bonus_epochs
         self.bonus_minibatches = bonus_minibatches
         self.warmup_steps = warmup_steps
@@ -98,10 +103,11 @@ class ExploringPPO(PPO):
         super().__init__(policy, env, policy_kwargs=policy_kwargs, _init_setup_model=_init_setup_model, **kwargs)
 
     def _setup_model(self) -> None:
-        if is_used(self.action_bonus) and not isinstance(self.action_space, (spaces.Discrete, spaces.MultiDiscrete)):
+        kinds = spaces.Discrete, spaces.MultiDiscrete, spaces.Box
+        if is_used(self.action_bonus) and not isinstance(self.action_space, kinds):
             kind = type(self.action_space).__name__
             raise UserError(
-                f"action balance supports Discrete and MultiDiscrete actions, not {kind}: set action_bonus=None"
+                f"action balance supports Discrete, MultiDiscrete and Box actions, not {kind}: set action_bonus=None"
             )
         is_dict = isinstance(self.observation_space, spaces.Dict)
         self.rollout_buffer_class = ExploringDictRolloutBuffer if is_dict else ExploringRolloutBuffer
@@ -116,8 +122,13 @@ class ExploringPPO(PPO):
             seed,
         )
         if self.explorer.balance is not None:
-            shift = self.explorer.balance.shift
-            self.policy.shift_of = lambda obs: th.as_tensor(shift(to_numpy(obs)), device=self.device)
+            drawn = type(self.policy.action_dist)
+            if isinstance(self.action_space, spaces.Box) and drawn is not DiagGaussianDistribution:
+                raise UserError(
+                    f"action balance of Box actions needs a DiagGaussianDistribution, and the policy has a "
+                    f"{drawn.__name__}: set use_sde=False, or action_bonus=None"
+                )
+            self.policy.shift_of, self.policy.candidates = self.explorer.balance.shift, self.candidates
 
     def _excluded_save_params(self) -> list[str]:
         return [*super()._excluded_save_params(), "explorer"]

@@ -1,48 +1,86 @@
 """Policies of Stable-Baselines3 that act by the behaviour policy (Eq. 5) and value two streams of rewards.
 
-Axes: B samples, A choices of all action components.
+Axes: B samples, A choices of all action components, K candidates, n numbers of an action.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
-import numpy as np
 import torch as th
+from gymnasium import spaces
+from stable_baselines3.common.distributions import DiagGaussianDistribution, Distribution
 from stable_baselines3.common.policies import ActorCriticCnnPolicy, ActorCriticPolicy, MultiInputActorCriticPolicy
 from stable_baselines3.common.type_aliases import PyTorchObs, Schedule
 from torch import nn
 
-from action_balance.interop.tensors import mapped
+from action_balance.interop.tensors import candidate_log_weight
+
+
+class Candidates(NamedTuple):
+    """Continuous actions that were drawn from the policy, and which of them was taken."""
+
+    shift: th.Tensor  # (B, K); one of them is drawn by its softmax
+    chosen: th.Tensor  # (B, 1)
+    actions: th.Tensor  # (B, K, n)
+    log_probs: th.Tensor  # of the policy when they were drawn, (B, K)
 
 
 class ShiftedObs(NamedTuple):
     """Observations of a minibatch, and what action balance added to the logits when the actions were chosen."""
 
     obs: PyTorchObs
-    shift: th.Tensor  # (B, A)
+    shift: th.Tensor | tuple[th.Tensor, ...]  # (B, A); where actions are continuous, the fields of `Candidates`
 
 
 class Acted(NamedTuple):
     """What the last decision of a policy was based on, beside its observations."""
 
-    shift: th.Tensor | None  # what was added to the logits, (B, A); None without action balance
+    shift: th.Tensor | Candidates | None  # what was added to the logits, (B, A); None without action balance
     intrinsic_value: th.Tensor | None  # of the intrinsic stream, (B,); None without it
+
+
+class BalancedGaussian(DiagGaussianDistribution):
+    """The behaviour policy of continuous actions, which takes one of several candidates (`core.candidates`).
+
+    Its entropy and its mode are those of the Gaussian.
+    """
+
+    def __init__(self, gaussian: DiagGaussianDistribution, candidates: Candidates) -> None:
+        super().__init__(gaussian.action_dim)
+        self.distribution, self.candidates = gaussian.distribution, candidates
+
+    def sample(self) -> th.Tensor:
+        return self.candidates.actions.take_along_dim(self.candidates.chosen[..., None], dim=1)[:, 0]
+
+    def log_prob(self, actions: th.Tensor) -> th.Tensor:
+        """``log pi(a)`` plus the log-weight of the candidate, with the gradient of both."""
+        shift, chosen, drawn, before = self.candidates
+        drift = _log_probs(self.distribution, drawn) - before
+        return super().log_prob(actions) + candidate_log_weight(shift, drift, chosen[:, 0])
+
+
+def _log_probs(gaussian: Any, actions: th.Tensor) -> th.Tensor:
+    """Of candidates, (B, K)."""
+    return gaussian.log_prob(actions.movedim(1, 0)).sum(dim=-1).T
 
 
 class ExploringPolicy(ActorCriticPolicy):
     """What `ExploringPPO` adds to a policy class of Stable-Baselines3.
 
     Calling the policy, as a rollout does, samples from the behaviour policy: ``shift_of`` gives what is added to the
-    logits. ``evaluate_actions`` adds the same numbers again. Everything else, ``predict`` above all, is the policy
-    without them. With ``intrinsic_value``, the value network has a second output for intrinsic returns.
+    logits, or to the chances of candidates that were drawn from a Gaussian policy. ``evaluate_actions`` adds the same
+    numbers again. Everything else, ``predict`` above all, is the policy without them. With ``intrinsic_value``, the
+    value network has a second output for intrinsic returns.
     """
 
-    shift_of: Callable[[PyTorchObs], th.Tensor] | None = None  # what is added to the logits; None adds nothing
+    shift_of: Callable[..., th.Tensor] | None = None  # of observations and candidates; None adds nothing
+    candidates = 16  # K, where actions are continuous
 
     def __init__(self, *args: Any, intrinsic_value: bool = False, **kwargs: Any) -> None:
         self.intrinsic_value = intrinsic_value
         self.acted = Acted(None, None)
-        self._shift: th.Tensor | None = None
+        self._shift: Any = None  # what is added; candidates, or the function that scores them, of continuous actions
         super().__init__(*args, **kwargs)
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
@@ -61,24 +99,39 @@ class ExploringPolicy(ActorCriticPolicy):
 
     def _add_shift(self, module: nn.Module, inputs: Any, logits: th.Tensor) -> th.Tensor:
         del module, inputs
-        return logits if self._shift is None else logits + self._shift
+        return logits + self._shift if isinstance(self._shift, th.Tensor) else logits
+
+    def _get_action_dist_from_latent(self, latent_pi: th.Tensor) -> Distribution:
+        policy: Any = super()._get_action_dist_from_latent(latent_pi)
+        if callable(self._shift):
+            self._shift = self._draw(policy.distribution, self._shift)
+        return BalancedGaussian(policy, self._shift) if isinstance(self._shift, Candidates) else policy
+
+    def _draw(self, gaussian: Any, shift_of: Callable[..., th.Tensor]) -> Candidates:
+        """Draw candidates, and one of them by Eq. 5."""
+        actions = gaussian.sample((self.candidates,)).movedim(0, 1)
+        shift = shift_of(candidates=actions.reshape(*actions.shape[:2], *(self.action_space.shape or ())))
+        return Candidates(shift, shift.softmax(dim=-1).multinomial(1), actions, _log_probs(gaussian, actions))
 
     def forward(self, obs: Any, deterministic: bool = False) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
-        shift = None if self.shift_of is None else self.shift_of(obs)
-        self._shift = shift
+        if self.shift_of is not None:
+            continuous = isinstance(self.action_space, spaces.Box)
+            self._shift = partial(self.shift_of, obs) if continuous else self.shift_of(obs)
         try:
             actions, values, log_prob = super().forward(obs, deterministic)
+            self.acted = Acted(self._shift, values[:, 1] if self.intrinsic_value else None)
         finally:
             self._shift = None
-        self.acted = Acted(shift, values[:, 1] if self.intrinsic_value else None)
         return actions, values[:, :1], log_prob
 
     def evaluate_actions(
         self, obs: PyTorchObs | ShiftedObs, actions: th.Tensor
     ) -> tuple[th.Tensor, th.Tensor, th.Tensor | None]:
+        """Values, log-probabilities and entropies; of continuous actions, log-probabilities are those of the candidate
+        that was taken, and entropies those of the Gaussian."""
         if not isinstance(obs, ShiftedObs):
             return super().evaluate_actions(obs, actions)
-        self._shift = obs.shift
+        self._shift = Candidates(*obs.shift) if isinstance(obs.shift, tuple) else obs.shift
         try:
             return super().evaluate_actions(obs.obs, actions)
         finally:
@@ -115,7 +168,3 @@ def exploring(policy: type[ActorCriticPolicy]) -> type[ActorCriticPolicy]:
     if issubclass(policy, ExploringPolicy):
         return policy
     return type(f"Exploring{policy.__name__}", (ExploringPolicy, policy), {"__doc__": policy.__doc__})
-
-
-def to_numpy(obs: PyTorchObs) -> Any:
-    return mapped(lambda part: np.asarray(part.cpu()), obs)

@@ -1,6 +1,7 @@
 """One rollout of Stable-Baselines3: where episodes ended, what was added to the logits, and the second stream.
 
-Axes: T steps, N environments, A choices of all action components.
+Axes: T steps, N environments, A choices of all action components. Where actions are continuous, what was added is one
+array for each field of `Candidates`.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +13,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnvObs, VecEnvStepR
 
 from action_balance.interop.autoreset import Reached
 from action_balance.interop.sb3.policy import ExploringPolicy, ShiftedObs
-from action_balance.interop.tensors import mapped, stacked
+from action_balance.interop.tensors import mapped, stacked, to_numpy
 
 
 class Rollout(NamedTuple):
@@ -29,7 +30,7 @@ class RolloutRecorder(VecEnvWrapper):
         super().__init__(venv)
         self._policy = policy
         self._reached = Reached(venv)
-        self._shifts: list[np.ndarray] = []
+        self._shifts: list[Any] = []
         self._values: list[np.ndarray] = []
         self._next: list[Any] = []
         self._ended: list[np.ndarray] = []
@@ -41,7 +42,7 @@ class RolloutRecorder(VecEnvWrapper):
         """Step, and remember the last observations of episodes."""
         acted = self._policy.acted
         if acted.shift is not None:
-            self._shifts.append(acted.shift.cpu().numpy())
+            self._shifts.append(to_numpy(acted.shift))
         if acted.intrinsic_value is not None:
             self._values.append(acted.intrinsic_value.cpu().numpy())
         obs, rewards, dones, infos = self.venv.step_wait()
@@ -50,9 +51,9 @@ class RolloutRecorder(VecEnvWrapper):
         return obs, rewards, dones, infos
 
     @property
-    def shifts(self) -> np.ndarray | None:
+    def shifts(self) -> Any:
         """What was added to the logits, (T, N, A), if anything was."""
-        return np.stack(self._shifts) if self._shifts else None
+        return stacked(self._shifts) if self._shifts else None
 
     @property
     def intrinsic_values(self) -> np.ndarray:
@@ -69,14 +70,14 @@ class RolloutRecorder(VecEnvWrapper):
 class ExploringRolloutBuffer(RolloutBuffer):
     """A rollout that also knows what was added to the logits, and has a second stream of returns."""
 
-    shifts: np.ndarray | None = None  # added to the logits, (T * N, A) in the order of the minibatches' indices
+    shifts: Any = None  # added to the logits, (T * N, A) in the order of the minibatches' indices
 
     def reset(self) -> None:
         super().reset()
         self.shifts = None
 
-    def add_shifts(self, shifts: np.ndarray) -> None:
-        self.shifts = self.swap_and_flatten(shifts)
+    def add_shifts(self, shifts: Any) -> None:
+        self.shifts = mapped(self.swap_and_flatten, shifts)
 
     def add_stream(
         self, rewards: np.ndarray, values: np.ndarray, last_values: np.ndarray, gamma: float, coefs: tuple[float, float]
@@ -91,7 +92,7 @@ class ExploringRolloutBuffer(RolloutBuffer):
         samples: Any = super()._get_samples(batch_inds, env)
         if self.shifts is None:
             return samples
-        shift = self.to_torch(self.shifts[batch_inds])
+        shift = mapped(lambda part: self.to_torch(part[batch_inds]), self.shifts)
         return samples._replace(observations=ShiftedObs(samples.observations, shift))
 
 
