@@ -1,12 +1,13 @@
-"""The panel: bars as long as the numbers that they show."""
+"""The panel: bars as long as the numbers that they show, and marks where they are."""
 
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from action_balance.films.panel import NARROW, OUT, ROWS, TALLEST, WIDTH, Panel, Story
-from action_balance.films.pixels import BETA, BONUS, PI, rgb
+from action_balance.films.panel import BARS, DOUBLE, NARROW, OUT, ROWS, TALLEST, WIDTH, Numbers, Panel, Story
+from action_balance.films.pixels import BETA, BONUS, PI, blend, rgb
+from action_balance.plots.drawing import INK
 
 # A half, a quarter and two eighths; beta has them from the bottom up.
 SHARES = np.array([[0.5, 0.25, 0.125, 0.125]] * 2)
@@ -59,3 +60,49 @@ def test_of_an_action_with_components_a_row_of_each_is_coloured() -> None:
     story = replace(BALANCED, taken=np.array([[0, 3], [1, 2]]))
     edge = Panel(story).draw(0, NUMBERS)[ROWS:, : OUT - 4].reshape(4, TALLEST, OUT - 4, 3)[:, 6:-6]
     assert [bool((row < 245).any()) for row in edge] == [True, False, False, True]
+
+
+# A track has 234 pixels for numbers from 0 to 10.
+ARM = Numbers(
+    names=("arm",),
+    span=np.array([[0, 10.0]]),
+    spread=np.array([[[2.0], [5], [8]]]),
+    taken=np.array([[7.0]]),
+    candidates=np.array([[[-5.0], [5], [10]]]),
+    weights=np.array([[0.25, 0.25, 0.5]]),
+)
+NOTHING = np.zeros((1, 0))
+CONTINUOUS = replace(BALANCED, actions=(), taken=NOTHING.astype(int), pi=NOTHING, beta=None, bonus=None, numbers=ARM)
+
+
+def track(story: Story, height: int) -> np.ndarray:
+    """The track of a number after all choices, where the agent chooses."""
+    upper = ROWS + TALLEST * len(story.actions)
+    return Panel(story).draw(0, NUMBERS)[upper : upper + height, OUT + BARS[0] : OUT + BARS[1]]
+
+
+def columns(picture: np.ndarray, colour: object) -> list[int]:
+    return np.flatnonzero((picture == colour).all(axis=-1).any(axis=0)).tolist()
+
+
+def test_a_track_shows_mean_and_standard_deviation_of_pi_and_the_number_of_the_action() -> None:
+    for height, numbers in ((DOUBLE, ARM), (TALLEST, replace(ARM, candidates=None, weights=None))):
+        found = track(replace(CONTINUOUS, numbers=numbers), height)
+        band = columns(found, blend(PI, 0.4))
+        assert (band[0], band[-1]) == (47, 188)  # 2 of 10, and 8 of 10
+        assert columns(found, rgb(PI)) == [117, 118]
+        dot = columns(found, rgb(INK))
+        assert (dot[0] + dot[-1]) // 2 == 165
+
+
+def test_candidates_are_as_high_as_their_weights_under_beta() -> None:
+    found = (track(CONTINUOUS, DOUBLE) == blend(BETA, 0.75)).all(axis=-1)
+    assert np.flatnonzero(found.any(axis=0)).tolist() == [0, 1, 117, 118, 234, 235]
+    floor = 52
+    assert [floor - int(np.flatnonzero(found[:, column])[0]) for column in (0, 117, 234)] == [13, 13, 26]
+
+
+def test_numbers_have_rows_after_those_of_choices() -> None:
+    story = replace(BALANCED, taken=np.array([1]), pi=SHARES[:1], beta=None, bonus=None, numbers=ARM)
+    assert lengths(Panel(story).draw(0, NUMBERS)[: ROWS + 4 * TALLEST], PI) == [236, 118, 59, 59]
+    assert columns(track(story, TALLEST), rgb(PI)) == [117, 118]

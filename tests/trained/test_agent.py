@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import gym_cases
 import gymnasium
 import jax
 import minigrid  # noqa: F401  # registers its environments
@@ -85,6 +86,16 @@ def played(agent: ab.Agent, env: Any, recording: Recording, mode: ActionMode, ke
         actions.append(agent.act(obs, mode, key=jax.random.fold_in(key, time)))
         obs = env.step(actions[-1])[0]
     return actions
+
+
+def test_with_continuous_actions_it_takes_those_of_the_evaluation(tmp_path: Path) -> None:
+    run = untrained_run.make(tmp_path / "run", "gym:Pendulum-v1", env_kwargs={"max_episode_steps": 5})
+    for mode, one in evaluated(run, 1).items():
+        (recording,) = one.recordings[0]
+        key = jax.random.fold_in(jax.random.fold_in(key_of(mode, 0), 0), recording.number)
+        with gymnasium.make("Pendulum-v1") as env:
+            actions = played(ab.load(run), env, recording, mode, key)
+        np.testing.assert_allclose(actions, recording.actions, rtol=1e-4, atol=1e-5)
 
 
 def test_in_an_atari_game_it_takes_the_actions_of_the_evaluation(
@@ -201,6 +212,56 @@ def test_a_counting_bonus_knows_the_state(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.action, np.ones((16, 2)))
 
 
+SWINGS = np.ones((4, 3), np.float32) * np.arange(4)[:, None]
+
+
+@pytest.fixture(scope="module", params=[False, True])
+def pendulum(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> ab.Agent:
+    """An agent that clips its torques to -2..2, and one that squashes them."""
+    squashing = replace(untrained_run.VECTORS, network=replace(untrained_run.SMALL, squash_actions=request.param))
+    path = tmp_path_factory.mktemp("runs") / "pendulum"
+    return ab.load(untrained_run.make(path, "gymnax:Pendulum-v1", squashing))
+
+
+def test_normal_tells_the_distribution_of_continuous_actions(pendulum: ab.Agent) -> None:
+    mean, std = pendulum.normal(SWINGS)
+    np.testing.assert_array_equal(std, np.full((4, 1), 2.0))  # 1, in units of half the distance between the bounds
+    squashed = pendulum.config.agent.network.squash_actions
+    greedy = 2 * np.tanh(mean / 2) if squashed else mean.clip(-2, 2)
+    np.testing.assert_allclose(pendulum.act(SWINGS, "greedy"), greedy, rtol=1e-5)
+    samples = pendulum.act(np.repeat(SWINGS[:1], 4096, axis=0), key=0)
+    within = np.arctanh(samples / 2) * 2 if squashed else samples
+    assert (within < mean[0] + 1).mean() == pytest.approx(0.6915, abs=4 * 0.5 / 64)  # half a standard deviation
+    with pytest.raises(UserError, match="call normal"):
+        pendulum.probabilities(SWINGS)
+
+
+def test_the_bonus_of_a_continuous_action_is_that_of_what_is_executed(pendulum: ab.Agent) -> None:
+    def bonus(actions: Any) -> np.ndarray:
+        found = pendulum.bonuses(SWINGS, actions).action
+        assert found is not None
+        return found
+
+    most, least = bonus(None), bonus(np.full((4, 1), -2.0))
+    np.testing.assert_allclose(bonus(pendulum.act(SWINGS, "greedy")), most, rtol=1e-5)
+    np.testing.assert_array_equal(bonus(np.full((4, 1), -9.0)), least)
+    assert not np.allclose(least, most)
+    assert pendulum.bonuses(SWINGS[3], [-2.0]).action == pytest.approx(least[3], rel=1e-5)
+    with pytest.raises(UserError, match="pass one action for each"):
+        pendulum.bonuses(SWINGS, [[1.0]])
+
+
+def test_continuous_actions_have_the_structure_of_the_space(tmp_path: Path) -> None:
+    agent = ab.load(untrained_run.make(tmp_path / "run", "gym:gym_cases:Crane"), trust=True)
+    cranes = np.eye(4, dtype=np.float32)
+    for mode in ("greedy", "sampled", "behaviour"):
+        (reach, grip), winch = (agent.act(cranes, mode)[name] for name in ("arm", "winch"))
+        assert (reach.shape, grip.shape, winch.shape) == ((4, 2), (4,), (4, 1))
+        assert gym_cases.Crane().action_space.contains(agent.act(cranes[0], mode))
+    # From -1 to 1, with one bound, and from 0 to 4.
+    np.testing.assert_array_equal(agent.normal(cranes[0]).std, [1, 1, 2])
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -210,6 +271,8 @@ def test_a_counting_bonus_knows_the_state(tmp_path: Path) -> None:
         (lambda agent: agent.act(CELLS[:3], key=jax.random.split(jax.random.key(0), 2)), "one key for each"),
         (lambda agent: agent.act(CELLS[0], key=0.5), "must be a whole number"),
         (lambda agent: agent.act(CELLS[:2], mask=[[1, 1]]), "mask"),
+        (lambda agent: agent.normal(CELLS[0]), "call probabilities"),
+        (lambda agent: agent.bonuses(CELLS[0], 1), "leave out actions"),
     ],
 )
 def test_a_mistake_is_one_clear_line(agent: ab.Agent, call: Callable[[ab.Agent], Any], message: str) -> None:

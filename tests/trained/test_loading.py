@@ -15,6 +15,7 @@ import untrained_run
 import action_balance as ab
 from action_balance.algorithms.base import make_algorithm
 from action_balance.config.presets import PRESETS
+from action_balance.engines.evaluate import ACTION_MODES
 from action_balance.errors import UserError
 from action_balance.runs import RunFolder
 from action_balance.runs.array_file import read_arrays, write_arrays
@@ -65,6 +66,19 @@ def test_a_file_of_the_policy_alone_acts_and_has_no_bonuses(sea: Path, file: Pat
         with pytest.raises(UserError, match="saved with policy_only=True"):
             use()
     assert ab.load(agent.save(sea.with_name("again.agent"))).policy_only
+
+
+@pytest.mark.parametrize("name", ["gymnax:Pendulum-v1", "gym:Pendulum-v1"])
+def test_files_of_an_agent_with_continuous_actions_act_like_it(name: str, tmp_path: Path) -> None:
+    agent = ab.load(untrained_run.make(tmp_path / "run", name))
+    obs = np.eye(3, dtype=np.float32)
+    whole = ab.load(agent.save(tmp_path / "whole.agent"))
+    for mode in ACTION_MODES:
+        np.testing.assert_array_equal(whole.act(obs, mode, key=1), agent.act(obs, mode, key=1))
+    np.testing.assert_array_equal(whole.bonuses(obs, [[1.0]] * 3).action, agent.bonuses(obs, [[1.0]] * 3).action)
+    small = ab.load(agent.save(tmp_path / "policy.agent", policy_only=True))
+    for mode in ACTION_MODES[:2]:  # by another program, which may round differently
+        np.testing.assert_allclose(small.act(obs, mode, key=1), agent.act(obs, mode, key=1), rtol=1e-5)
 
 
 def test_a_policy_of_the_papers_preset_takes_less_than_eight_megabytes() -> None:

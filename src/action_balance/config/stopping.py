@@ -14,6 +14,7 @@ METRICS = (
     *("update", "steps", "episodes", "episode_return", "best_return", "first_reward", "entropy_pi", "entropy_beta"),
     *("states", "reward_scale", "epsilon", "bonus_mean", "bonus_scale", "loss_next_state", "inverse_accuracy"),
     *("ngu_distance", "ngu_memory", "hash_states", "hash_collisions", "coin_flip_memory", "action_bonus_mean"),
+    *("action_std", "action_clipped"),
     *("entropy_bonus", "entropy_added", "action_coef", "loss_action", "action_hash_states"),
     *("action_hash_collisions", "action_coin_flip_memory", "elliptical_directions", "action_elliptical_directions"),
 )

@@ -1,6 +1,7 @@
 """The panel of a film: probabilities and bonus of each action, and numbers such as the score.
 
-Axes: T steps, A actions.
+Of actions that are continuous numbers, there is a track for each: the interval of pi, the number of the action, and the
+candidates of the action bonus. Axes: T steps, A actions, D continuous numbers, K candidates.
 """
 
 import math
@@ -17,16 +18,37 @@ from action_balance.plots.drawing import INK, MUTED, PAPER, RULE, method_colour,
 #: Pixels: width of the panel, its greatest height, and how far the row of the chosen action sticks out on both sides.
 WIDTH, MAX_HEIGHT, OUT = 360, 630, 16
 
-#: Pixels from the upper edge: the numbers, the rule below them, and the rows of actions; the greatest height of a row.
-NUMBERS, LINE, ROWS, TALLEST = 72, 128, 176, 38
+#: Pixels from the upper edge: the numbers, the rule below them, and the rows of actions; the greatest height of a row,
+#: and of one with candidates; and the verdict, in place of rows.
+NUMBERS, LINE, ROWS, TALLEST, DOUBLE, VERDICT = 72, 128, 176, 38, 56, 156
 
 #: Pixels from the left edge: where bars begin and end; with a bonus beside them, they end earlier.
 BARS, NARROW, BONUS_BARS = (124, 360), 236, (254, 360)
+
+#: Pixels of the width of a tick on a track.
+TICK = 2
 
 #: The most characters of an action's name.
 LONGEST = 22
 
 Picture = UInt8[np.ndarray, "H W 3"]
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """The continuous numbers of actions, as the environment gets them."""
+
+    names: tuple[str, ...]
+    span: Float[np.ndarray, "D 2"]  # where each track begins and ends
+    spread: Float[np.ndarray, "T 3 D"]  # of pi: the mean less a standard deviation, the mean, and with it added
+    taken: Float[np.ndarray, "T D"]
+    candidates: Float[np.ndarray, "T K D"] | None = None
+    weights: Float[np.ndarray, "T K"] | None = None  # of candidates under beta
+
+    def first(self, count: int) -> "Numbers":
+        candidates = None if self.candidates is None else self.candidates[..., :count]
+        names, spread, taken = self.names[:count], self.spread[..., :count], self.taken[:, :count]
+        return Numbers(names, self.span[:count], spread, taken, candidates, self.weights)
 
 
 @dataclass(frozen=True)
@@ -41,6 +63,7 @@ class Story:
     beta: Float[np.ndarray, "T A"] | None  # probabilities; None where beta is pi
     bonus: Float[np.ndarray, "T A"] | None  # normalised as in Eq. 5, minus the mean over the allowed actions
     verdict: str  # how the episode ended
+    numbers: Numbers | None = None
 
 
 class Panel:
@@ -48,17 +71,26 @@ class Panel:
 
     def __init__(self, story: Story) -> None:
         self.story = story
-        self._row = min(TALLEST, (MAX_HEIGHT - ROWS) // len(story.actions))
+        self._numbers = story.numbers
+        rows = len(story.actions) + (len(self._numbers.names) if self._numbers else 0)
+        weights = None if self._numbers is None else self._numbers.weights
+        tallest = TALLEST if story.actions or weights is None else DOUBLE
+        self._row = min(tallest, (MAX_HEIGHT - ROWS) // rows)
         #: Height of all panels, in pixels.
-        self.height = ROWS + self._row * len(story.actions)
+        self.height = max(ROWS + self._row * rows, VERDICT + 60)
         policies = [(story.pi, PI), (story.beta, BETA)]
         self._policies = [(policy, colour) for policy, colour in policies if policy is not None]
-        highest = max(float(policy.max()) for policy, _ in self._policies)
+        highest = max(float(policy.max(initial=0.0)) for policy, _ in self._policies)
         self._most = _round_up(highest, (0.1, 0.25, 0.5, 1.0))
         self._bars = BARS if story.bonus is None else (BARS[0], NARROW)
         # Adding a constant to all bonuses does not change beta: what counts is the distance from their mean.
         self._bonus = story.bonus
         self._reach = 0.0 if self._bonus is None else _round_up(float(np.abs(self._bonus).max()))
+        self._heaviest = 0.0 if weights is None else float(weights.max())
+        # Pixels from the upper edge of a row: the interval of pi, and the candidates below it.
+        shares = (0.28, 0.72) if weights is None else (0.1, 0.4, 0.46, 0.92)
+        self._lanes = [round(self._row * share) for share in shares]
+        self._dot = _dot(max(7, self._lanes[1] - self._lanes[0] - 1))
         self._empty = self._draw_empty()
         self._thinking = self._draw_rows()
         self._chosen = [self._draw_row(number, chosen=True) for number in range(len(story.actions))]
@@ -68,12 +100,15 @@ class Panel:
         picture = (self._empty if over else self._thinking).copy()
         paste(picture, self._draw_numbers(numbers), OUT, NUMBERS)
         if over:
-            paste(picture, self._draw_verdict(), OUT, LINE + 28)
+            paste(picture, self._draw_verdict(), OUT, VERDICT)
             return picture
         for chosen in np.ravel(self.story.taken[step]).tolist():
             paste(picture, self._chosen[chosen], 0, ROWS + self._row * chosen)
         for number in range(len(self.story.actions)):
             self._fill_bars(picture, number, step)
+        if self._numbers is not None:
+            for number in range(len(self._numbers.names)):
+                self._fill_track(picture, self._numbers, number, step)
         return picture
 
     def _fill_bars(self, picture: Picture, number: int, step: int) -> None:
@@ -89,6 +124,25 @@ class Panel:
         width = round((end - begin) / 2 * float(self._bonus[step, number]) / self._reach)
         picture[upper + top : upper + bottom, zero + min(width, 0) : zero + max(width, 0)] = rgb(BONUS)
 
+    def _fill_track(self, picture: Picture, numbers: Numbers, number: int, step: int) -> None:
+        upper = ROWS + self._row * (len(self.story.actions) + number)
+        (begin, end), (low, high), (top, bottom, *below) = BARS, numbers.span[number], self._lanes
+
+        def place(values: np.ndarray) -> np.ndarray:
+            shares = np.clip((values - low) / (high - low or 1), 0, 1)
+            return np.asarray(OUT + begin + np.rint((end - begin - TICK) * shares), int)
+
+        left, middle, right = place(numbers.spread[step, :, number])
+        picture[upper + top : upper + bottom, left : right + TICK] = blend(PI, 0.4)
+        picture[upper + top : upper + bottom, middle : middle + TICK] = rgb(PI)
+        if numbers.candidates is not None and numbers.weights is not None:
+            heights = np.rint((below[1] - below[0]) * numbers.weights[step] / self._heaviest).clip(1).astype(int)
+            for at, height in zip(place(numbers.candidates[step, :, number]), heights, strict=True):
+                _cover(picture[upper + below[1] - height : upper + below[1], at : at + TICK], BETA, 0.75)
+        at, size = int(place(numbers.taken[step, number])) + TICK // 2, len(self._dot)
+        left, over = at - size // 2, upper + (top + bottom - size) // 2
+        _cover(picture[over : over + size, left : left + size], INK, self._dot)
+
     def _bar_places(self, count: int) -> list[tuple[int, int]]:
         thick = round(self._row / 3) if count > 1 else round(self._row * 0.42)
         gap = max(1, round(self._row / 12))
@@ -100,10 +154,7 @@ class Panel:
         if chosen:
             tint = blend(method_colour(self.story.method), 0.13)
             draw.rounded_rectangle((0, 0, picture.width - 1, self._row - 1), 5, tint)
-        name, colour = self.story.actions[number], rgb(INK if chosen else MUTED)
-        name = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
-        size = min(12, self._row - 2)
-        draw.text((OUT, self._row / 2), name, colour, fitting_font(name, size, BARS[0] - 8, bold=chosen), anchor="lm")
+        _draw_name(draw, self.story.actions[number], self._row / 2, min(12, self._row - 2), chosen)
         tracks = [(self._bars, self._bar_places(len(self._policies)))]
         if self._bonus is not None:
             tracks.append((BONUS_BARS, self._bar_places(1)))
@@ -111,6 +162,29 @@ class Panel:
             for top, bottom in places:
                 draw.rectangle((OUT + begin, top, OUT + end - 1, bottom - 1), blend(RULE, 0.9 if chosen else 0.6))
         return np.asarray(picture)
+
+    def _draw_track(self, numbers: Numbers, number: int) -> Picture:
+        """The row of a number, with its bounds unless they are the same for all."""
+        picture, draw = _canvas(WIDTH + 2 * OUT, self._row)
+        size, middle = min(12, self._row - 2), self._row / 2
+        if not self._shares_scale:
+            low, high = map(_signed, numbers.span[number])
+            draw.text(
+                (OUT, 0.95 * self._row), f"{low} to {high}", rgb(MUTED), font(min(9, self._row // 2)), anchor="ls"
+            )
+            size, middle = min(12, round(0.55 * self._row)), 0.34 * self._row
+        _draw_name(draw, numbers.names[number], middle, size)
+        begin, end = BARS
+        top, bottom, *below = self._lanes
+        draw.rectangle((OUT + begin, top, OUT + end - 1, bottom - 1), blend(RULE, 0.6))
+        if below:
+            draw.rectangle((OUT + begin, below[1] - 1, OUT + end - 1, below[1] - 1), blend(RULE, 0.6))
+        return np.asarray(picture)
+
+    @property
+    def _shares_scale(self) -> bool:
+        """Whether there are only numbers, all of them with the same bounds."""
+        return self._numbers is not None and not self.story.actions and not np.ptp(self._numbers.span, axis=0).any()
 
     def _draw_empty(self) -> Picture:
         picture, draw = _canvas(WIDTH + 2 * OUT, self.height)
@@ -127,7 +201,15 @@ class Panel:
         y, at = LINE + 18, float(OUT)
         for (_, colour), text in zip(self._policies, ("policy π", "behaviour β"), strict=False):
             at = _draw_key(draw, at, y, text, colour) + 16
-        scales = [(self._bars, "0", f"{100 * self._most:g} %")]
+        scales = [(self._bars, "0", f"{100 * self._most:g} %")] if self.story.actions else []
+        if self._numbers is not None:
+            draw.text((at, y), "●", rgb(INK), font(14), anchor="lm")
+            draw.text((at + 16, y), "action", rgb(MUTED), font(12), anchor="lm")
+            if self._heaviest:
+                _draw_key(draw, at + 72, y, f"candidates of β, up to {100 * self._heaviest:.2g} %", BETA)
+            if self._shares_scale:
+                low, high = map(_signed, self._numbers.span[0])
+                scales.append((BARS, low, high))
         if self._bonus is not None:
             _draw_key(draw, OUT + BONUS_BARS[0], y, "bonus \u2212 mean", BONUS)
             scales.append((BONUS_BARS, f"\u2212{self._reach:g}", f"{self._reach:g}"))
@@ -137,6 +219,10 @@ class Panel:
         whole = np.array(picture)
         for number in range(len(self.story.actions)):
             paste(whole, self._draw_row(number, chosen=False), 0, ROWS + self._row * number)
+        if self._numbers is not None:
+            for number in range(len(self._numbers.names)):
+                place = ROWS + self._row * (len(self.story.actions) + number)
+                paste(whole, self._draw_track(self._numbers, number), 0, place)
         return whole
 
     def _draw_numbers(self, numbers: Sequence[tuple[str, str]]) -> Picture:
@@ -162,6 +248,27 @@ def paste(picture: Picture, part: Picture, left: int, top: int) -> None:
 def _canvas(width: int, height: int) -> tuple[Image.Image, ImageDraw.ImageDraw]:
     picture = Image.new("RGB", (width, height), rgb(PAPER))
     return picture, ImageDraw.Draw(picture)
+
+
+def _cover(part: Picture, colour: str, opacity: float | Float[np.ndarray, "H W 1"]) -> None:
+    part[:] = np.rint(part + opacity * (np.array(rgb(colour)) - part))
+
+
+def _dot(size: int) -> Float[np.ndarray, "S S 1"]:
+    """The opacity of a disc."""
+    large = Image.new("L", (8 * size, 8 * size))
+    ImageDraw.Draw(large).ellipse((0, 0, 8 * size - 1, 8 * size - 1), 255)
+    return np.asarray(large.resize((size, size), Image.Resampling.BOX))[..., None] / 255
+
+
+def _draw_name(draw: ImageDraw.ImageDraw, name: str, middle: float, size: int, chosen: bool = False) -> None:
+    name = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
+    chosen_font = fitting_font(name, size, BARS[0] - 8, bold=chosen)
+    draw.text((OUT, middle), name, rgb(INK if chosen else MUTED), chosen_font, anchor="lm")
+
+
+def _signed(number: float) -> str:
+    return f"{number:.3g}".replace("-", "\u2212")
 
 
 def _draw_key(draw: ImageDraw.ImageDraw, left: float, middle: float, text: str, colour: str) -> float:

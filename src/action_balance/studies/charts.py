@@ -15,6 +15,8 @@ CHARTS = {
     "entropy_beta": "Entropy of the behaviour policy \u03b2 (nats)",
     "entropy_bonus": "Entropy of the action bonus (nats)",
     "entropy_added": "Entropy of softmax(Normalize(action bonus)) (nats)",
+    "action_std": "Standard deviation of actions",
+    "action_clipped": "Actions beyond their bounds (proportion)",
     "bonus_scale": "Scale of the intrinsic reward",
     "reward_scale": "Scale of the extrinsic reward",
     "explained_int": "Explained variance of the intrinsic value",

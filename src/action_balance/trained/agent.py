@@ -1,4 +1,7 @@
-"""A trained agent, for use in any program: NumPy in, NumPy out. Axes: B observations, A choices."""
+"""A trained agent, for use in any program: NumPy in, NumPy out.
+
+Axes: B observations, A choices, D continuous numbers of an action, n numbers of a whole one.
+"""
 
 import math
 import os
@@ -22,7 +25,7 @@ from action_balance.interop.inputs import padded
 from action_balance.trained import agent_file
 from action_balance.trained.agent_file import SavedAgent
 from action_balance.trained.observations import Translator
-from action_balance.trained.programs import Keys, Outputs, choose, state_bonus, view
+from action_balance.trained.programs import Keys, Outputs, bonus_of, choose, state_bonus, view
 
 _make_actor = jax.jit(make_actor, static_argnums=1)
 
@@ -43,11 +46,19 @@ class Bonuses(NamedTuple):
     """The next-state bonus of reaching each observation, before it is scaled; None where the method has none, or where
     it depends on more than one observation (icm, ngu, e3b)."""
     action: np.ndarray | None
-    """The bonus of every action, with axis A, before it is normalised; None where the method has none."""
+    """The bonus of every action, with axis A, before it is normalised; of continuous actions, that of one action for
+    each observation. None where the method has none."""
+
+
+class Normal(NamedTuple):
+    """Normal distributions of the continuous numbers of actions: arrays with axis D, after axis B of a batch."""
+
+    mean: np.ndarray
+    std: np.ndarray
 
 
 class Agent:
-    """A trained agent: `act`, `values`, `bonuses`, `probabilities`, and `save`.
+    """A trained agent: `act`, `values`, `bonuses`, `probabilities` or `normal`, and `save`.
 
     `action_balance.load` returns it. All methods take one observation, as the environment returns it, or a batch. A
     program is compiled for each batch size that is a power of two; other sizes are padded.
@@ -122,10 +133,8 @@ class Agent:
         self._need_mask(mask)
         if mode == "behaviour":
             self._need_bonuses("behaviour policy")
-        if mode == "greedy" and self.config.agent.uniform:
-            raise UserError(
-                f"{self.method} acts uniformly at random and has no most probable action: sample an action instead"
-            )
+        if mode == "greedy":
+            self._need_policy("most probable action")
         seen, lead = self._translator.observations(obs)
         filled = padded(seen)
         key, kind, number = self._draw(key, lead, len(filled))
@@ -150,7 +159,7 @@ class Agent:
     def probabilities(
         self, obs: Any, mode: Literal["sampled", "behaviour"] = "sampled", mask: Any = None, *, began: Any = False
     ) -> np.ndarray:
-        """Probabilities of all actions, one after the other for each action component.
+        """Probabilities of all actions, one after the other for each action component; discrete ones only.
 
         Args:
             obs: one observation, or a batch.
@@ -161,18 +170,45 @@ class Agent:
         Returns:
             An array with axis A, after axis B of a batch.
         """
+        if not self.spec.lists_actions:
+            raise UserError(
+                "continuous actions have no probabilities: call normal for their means and standard deviations"
+            )
         check_name("mode", mode, ("sampled", "behaviour"))
         self._need_mask(mask)
         if mode == "behaviour":
             self._need_bonuses("behaviour policy")
         made, lead = self._view(obs, mask, began)
         logits = made.pi if mode == "sampled" else made.beta
-        distribution = self._algorithm.distribution
 
         def softmax(one: Array) -> Array:
-            return distribution.per_component(jax.nn.softmax, one)
+            return self._algorithm.choices.per_component(jax.nn.softmax, one)
 
         return _cut(jax.vmap(softmax)(logits), lead)
+
+    def normal(self, obs: Any, mask: Any = None, *, began: Any = False) -> Normal:
+        """The normal distributions that pi has over the continuous numbers of actions, in units of the environment.
+
+        They are those of the numbers x before they are brought within their bounds: the environment gets x clipped or,
+        with ``--squash-actions`` and two bounds, ``m + h tanh((x - m) / h)`` with their middle m and half distance h.
+
+        Args:
+            obs: one observation, or a batch.
+            mask: which discrete choices are allowed, as for `act`.
+            began: whether episodes begin, as for `act`.
+
+        Returns:
+            Means and standard deviations, in the order of the environment's continuous numbers.
+        """
+        if self.spec.lists_actions:
+            raise UserError("this agent has no continuous actions: call probabilities")
+        self._need_policy("normal distribution")
+        self._need_mask(mask)
+        made, lead = self._view(obs, mask, began)
+        distribution = self._algorithm.distribution
+        _, mean, log_std = np.split(_cut(made.pi, lead), [distribution.choices, distribution.outputs], axis=-1)
+        origins, units = np.array(self.spec.action_units, np.float32).T
+        return Normal(origins + units * mean, units * np.exp(log_std))
 
     def values(self, obs: Any, mask: Any = None, *, began: Any = False) -> Values:
         """Values of observations, for both reward streams.
@@ -189,26 +225,35 @@ class Agent:
         unit = 1 if self._saved.state.reward_unit is None else self._saved.state.reward_unit
         return Values(_cut(made.values[:, 1] * unit, lead), _cut(made.values[:, 0], lead))
 
-    def bonuses(self, obs: Any) -> Bonuses:
+    def bonuses(self, obs: Any, actions: Any = None) -> Bonuses:
         """Bonuses of observations, as far as the method has them.
 
         Args:
             obs: one observation, or a batch.
+            actions: where actions are continuous, the actions whose bonus is returned, one for each observation, as
+                `act` returns them; by default the most probable ones, with a recurrent memory those at the beginning of
+                an episode.
 
         Returns:
-            The next-state bonus of reaching each observation, and the bonus of every action in it.
+            The next-state bonus of reaching each observation, and the bonus of every action in it, or of these.
         """
+        if actions is not None and self.spec.lists_actions:
+            raise UserError("bonuses returns the bonus of every discrete action: leave out actions")
         self._need_bonuses("bonuses")
         made, lead = self._view(obs, began=True)  # no bonus sees the memory
-        rewards = self._algorithm.intrinsic
+        rewards, balances = self._algorithm.intrinsic, self._algorithm.action_bonus is not None
+        frames = padded(self._translator.observations(obs)[0])
         intrinsic = None
         if rewards is not None and rewards.rewards_states:
-            frames = padded(self._translator.observations(obs)[0])
             newest = frames[:, -1] if self.spec.is_stack else frames
             found = state_bonus(self._saved.state, newest, self._index(frames), algorithm=self._algorithm)
             intrinsic = _cut(found, lead)
-        balanced = self._algorithm.action_bonus is not None
-        return Bonuses(intrinsic, _cut(made.action_bonus, lead) if balanced else None)
+        found = made.action_bonus
+        if balances and not self.spec.lists_actions:
+            given = None if actions is None else padded(self._executed(actions, lead))
+            with jax.default_matmul_precision(self._precision):
+                found = bonus_of(self._actor, frames, self._index(frames), made.pi, given, algorithm=self._algorithm)
+        return Bonuses(intrinsic, _cut(found, lead) if balances else None)
 
     def stack(self, obs: Any, began: Any = False) -> Any:
         """Append an observation to the frames kept by the agent, for agents that see K > 1 frames.
@@ -245,6 +290,20 @@ class Agent:
         saved = self._saved if self.policy_only or not policy_only else self._saved.without_bonuses()
         agent_file.save(file, saved)
         return file
+
+    def _executed(self, actions: Any, lead: tuple[int, ...]) -> np.ndarray:
+        """Actions of the environment with continuous numbers, (B, n), in units of the agent."""
+        if self._translator.spaces is not None:
+            return self._translator.spaces.taken(actions, lead)
+        if np.shape(actions) != (*lead, *self.spec.action_shape):
+            raise UserError(
+                f"actions has shape {np.shape(actions)}, but the observations have {lead} and one action "
+                f"{self.spec.action_shape}: pass one action for each"
+            )
+        found = np.array(actions, np.float32).reshape(-1, *self.spec.action_shape)
+        numbers, (origins, units) = found[:, len(self.spec.nvec) :], np.array(self.spec.action_units, np.float32).T
+        numbers[:] = np.clip((numbers - origins) / units, *np.array(self.spec.action_limits, np.float32).T)
+        return found
 
     def _index(self, observations: np.ndarray) -> Any:
         if self._number_states is None:
@@ -312,6 +371,10 @@ class Agent:
             raise UserError(
                 'this agent was trained with action masks: pass mask=info["action_mask"], or ones to allow all actions'
             )
+
+    def _need_policy(self, what: str) -> None:
+        if self.config.agent.uniform:
+            raise UserError(f"{self.method} acts uniformly at random and has no {what}: sample an action instead")
 
     def _need_bonuses(self, what: str) -> None:
         if self.policy_only:

@@ -1,10 +1,10 @@
 """What is compiled to use an agent, once for each size of a batch.
 
-Axes: B observations, A choices, P cells of a policy's memory with U units each.
+Axes: B observations, A choices, L preferences, n numbers of an action, P cells of a policy's memory with U units each.
 """
 
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -14,7 +14,7 @@ from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 from action_balance.algorithms.base import Algorithm
 from action_balance.algorithms.rollout import act
 from action_balance.algorithms.state import Actor, TrainedAgent
-from action_balance.bonuses.base import INTRINSIC, Batch, Transitions
+from action_balance.bonuses.base import ACTION, INTRINSIC, Batch, Transitions
 from action_balance.engines.evaluate import decide
 
 #: Where the random keys of a batch come from: one number of a stream, one key for the batch, or a key for each.
@@ -24,10 +24,10 @@ Keys = Literal["stream", "batch", "each"]
 class Outputs(eqx.Module):
     """What an agent makes of observations."""
 
-    pi: Float[Array, "B A"]  # logits of pi
-    beta: Float[Array, "B A"]  # logits of beta
+    pi: Float[Array, "B L"]  # preferences: logits, or means and log standard deviations
+    beta: Any  # as pi, or `Balanced`
     values: Float[Array, "B 2"]  # intrinsic and extrinsic
-    action_bonus: Float[Array, "B A"]  # zero without one
+    action_bonus: Any  # (B, A), zero without one; or `Candidates`
 
 
 @partial(jax.jit, static_argnames=("algorithm", "keys", "with_bonus"))
@@ -44,7 +44,7 @@ def choose(
     algorithm: Algorithm,
     keys: Keys,
     with_bonus: bool,
-) -> tuple[Int[Array, "B ..."], Float[Array, "B P U"] | None]:
+) -> tuple[Real[Array, "B ..."], Float[Array, "B P U"] | None]:
     """Choose an action for each observation, as an evaluation does."""
     if keys == "stream":
         key = jax.random.fold_in(key, number)
@@ -77,6 +77,29 @@ def view(
     epsilon = None if actor.epsilon is None else actor.epsilon.mean()
     beta = jax.vmap(lambda x, y, m: algorithm.behaviour_logits(x, y, actor.coef, m, epsilon))(found, bonus, mask)
     return Outputs(jax.vmap(algorithm.policy)(found, mask), beta, values, bonus)
+
+
+@partial(jax.jit, static_argnames="algorithm")
+def bonus_of(
+    actor: Actor,
+    obs: Real[Array, "B ..."],
+    index: Int[Array, " B"],
+    pi: Float[Array, "B L"],
+    actions: Float[Array, "B n"] | None,
+    *,
+    algorithm: Algorithm,
+) -> Float[Array, " B"]:
+    """The bonus of one continuous action of each observation, by default the most probable one. Given actions are as
+    they are executed, in units of the agent."""
+    distribution, bonus = algorithm.distribution, algorithm.bonuses[ACTION]
+
+    def one(obs: Array, index: Array, pi: Array, action: Array | None) -> Array:
+        action = distribution.executed(distribution.mode(pi)) if action is None else action
+        vector = jnp.append(distribution.one_hot(action), action[len(algorithm.spec.nvec) :])
+        seen = algorithm.bonus_obs(obs, index, actor.obs_stats)
+        return bonus.scores_of(actor.bonus_params, actor.bonus_state, seen, vector[None])[0]
+
+    return jax.vmap(one)(obs, index, pi, actions)
 
 
 @partial(jax.jit, static_argnames="algorithm")

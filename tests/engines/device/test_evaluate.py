@@ -128,7 +128,7 @@ def test_behaviour_takes_the_largest_bonus_as_long_as_its_coefficient_is_large()
     at_the_end = replace(state, updates=jnp.asarray(config.updates, jnp.int32))
     last = played(at_the_end, "behaviour", config=config).trace
     assert last is not None
-    np.testing.assert_array_equal(last.decision.behaviour, last.decision.logits)
+    np.testing.assert_array_equal(last.decision.beta, last.decision.pi)
 
 
 def test_agents_of_a_run_are_evaluated_with_every_mode_and_the_trace_ends_with_the_episode() -> None:

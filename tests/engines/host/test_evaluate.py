@@ -162,10 +162,10 @@ def test_the_first_sampled_episode_of_the_first_agent_is_traced() -> None:
     assert found["greedy"].trace is found["behaviour"].trace is None
     decision = trace.decision
     assert decision.action.tolist() == [RUN] * 4
-    np.testing.assert_array_equal(decision.logits, np.tile(50 * np.eye(ACTIONS, dtype=np.float32)[RUN], (4, 1)))
+    np.testing.assert_array_equal(decision.pi, np.tile(50 * np.eye(ACTIONS, dtype=np.float32)[RUN], (4, 1)))
     assert (decision.action_bonus > 0).all()
     added = decision.action_bonus / np.linalg.norm(decision.action_bonus, axis=1, keepdims=True)
-    np.testing.assert_allclose(decision.behaviour, decision.logits + added, rtol=1e-4)
+    np.testing.assert_allclose(decision.beta, decision.pi + added, rtol=1e-4)
     assert trace.terminated.tolist() == [False, False, False, True]
 
 

@@ -6,8 +6,10 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, cast
 
+import jax.numpy as jnp
 import numpy as np
 import pytest
+import untrained_run
 from gym_cases import Counter
 from gymnasium import spaces
 from PIL import Image
@@ -16,7 +18,9 @@ from rich.console import Console
 from action_balance.config.agent import AgentConfig
 from action_balance.config.registry import env_config
 from action_balance.config.train import TrainConfig
+from action_balance.distributions import Balanced, Candidates
 from action_balance.engines.evaluate import Decision, Trace
+from action_balance.engines.factory import evaluate_run
 from action_balance.envs.grid.maps import parse_map
 from action_balance.envs.gymnasium.config import GymnasiumConfig
 from action_balance.envs.scene import Scene
@@ -27,8 +31,8 @@ LOGITS = np.log(np.array([[0.75, 0.25], [0.75, 0.25]], np.float32))
 TRACE = Trace(
     decision=Decision(
         action=np.array([0, 0], np.int32),
-        logits=LOGITS,
-        behaviour=LOGITS[:, ::-1],
+        pi=LOGITS,
+        beta=LOGITS[:, ::-1],
         action_bonus=np.array([[3, 4]] * 2, np.float32),
     ),
     reward=np.array([0.0, 1.0], np.float32),
@@ -92,7 +96,7 @@ def replayed(monkeypatch: pytest.MonkeyPatch, trace: Trace, actions: Any) -> Sto
 
     monkeypatch.setattr(film, "replay_film", told)
     monkeypatch.setattr(film, "screen_shots", lambda moments, *_: moments)
-    names = tuple(map(str, range(sum(env.spec.nvec))))
+    names = tuple(map(str, range(sum(env.spec.nvec) + len(env.spec.bounds))))
     replay: Any = SimpleNamespace(
         action_names=names, moments=lambda: iter(range(9)), pixel_aspect=1.0, steps_per_second=9
     )
@@ -108,8 +112,8 @@ def decided(action: Any, logits: Any, bonus: Any, mask: Any = None) -> Trace:
     steps = len(action)
     decision = Decision(
         action=np.array(action, np.int32),
-        logits=np.array(logits, np.float32),
-        behaviour=np.array(logits, np.float32),
+        pi=np.array(logits, np.float32),
+        beta=np.array(logits, np.float32),
         action_bonus=np.array(bonus, np.float32),
         mask=None if mask is None else np.array(mask),
     )
@@ -145,6 +149,69 @@ def test_of_many_actions_those_are_shown_that_are_taken_or_probable(monkeypatch:
     assert story.actions == ("0", "1", "2 others")
     assert story.taken.tolist() == [0, 1]
     np.testing.assert_allclose(story.pi, [[0.1, 0.2, 0.7]] * 2, rtol=1e-6)
+
+
+#: From 0 to 4, and without bounds.
+FREE = spaces.Box(np.array([0, -np.inf], np.float32), np.array([4, np.inf], np.float32))
+
+
+def continuous(action: list[float], *choices: float) -> Trace:
+    """One step of a policy with logits, means 0.5 and 1 and standard deviations 0.25 and 2; with two candidates."""
+    pi = np.array([[*choices, 0.5, 1, np.log(0.25), np.log(2)]], np.float32)
+    prefix = [0] * (len(action) - 2)
+    drawn = jnp.array([[[*prefix, 0.25, -1], [*prefix, 1.5, 3]]], jnp.float32)
+    candidates = Candidates(drawn, jnp.ones((1, 2)), jnp.ones((1, 2)))
+    beta = Balanced(jnp.array(pi), candidates, jnp.log(jnp.array([[1.0, 3.0]])))
+    none = np.zeros(1, np.int32)
+    decision = Decision(np.array([action], np.float32), pi, beta, candidates)
+    return Trace(decision, np.zeros(1, np.float32), np.zeros(1, bool), none, none)
+
+
+def test_numbers_are_shown_as_the_environment_gets_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    story = replayed(monkeypatch, continuous([4, 7]), FREE)
+    numbers = story.numbers
+    assert numbers is not None
+    assert (story.actions, numbers.names) == ((), ("0", "1"))
+    np.testing.assert_allclose(numbers.spread[0], [[2.5, -1.0], [3.0, 1.0], [3.5, 3.0]], rtol=1e-6)
+    # The bounds, or two standard deviations and the action.
+    np.testing.assert_allclose(numbers.span, [[0, 4], [-3, 7]], rtol=1e-6)
+    np.testing.assert_allclose(numbers.taken, [[4, 7]])
+    assert numbers.candidates is not None
+    assert numbers.weights is not None
+    np.testing.assert_allclose(numbers.candidates[0], [[2.5, -1.0], [4.0, 3.0]])  # the second is clipped
+    np.testing.assert_allclose(numbers.weights, [[0.25, 0.75]], rtol=1e-6)
+
+
+def test_choices_come_before_numbers_and_of_many_of_both_some_are_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(film, "MAX_ROWS", 4)
+    space = spaces.Dict(gear=spaces.Discrete(3), numbers=FREE)
+    story = replayed(monkeypatch, continuous([2, 4, 7], 0, 0, np.log(2)), space)
+    assert story.actions == ("2", "2 others")
+    assert story.taken.tolist() == [0]
+    np.testing.assert_allclose(story.pi, [[0.5, 0.5]], rtol=1e-6)
+    assert story.numbers is not None
+    assert story.numbers.names == ("3", "4")
+    monkeypatch.setattr(film, "MAX_ROWS", 2)
+    cut = film.few_rows(story)
+    assert cut.numbers is not None
+    assert cut.numbers.names == ("3",)
+    assert cut.numbers.span.shape == (1, 2)
+    assert "1 of 2 numbers" in cut.title
+
+
+@pytest.mark.parametrize(
+    ("name", "limit"),
+    [("gymnax:Pendulum-v1", {"max_steps": 3}), ("gym:Pendulum-v1", {"env_kwargs": {"max_episode_steps": 3}})],
+)
+def test_the_action_of_a_film_is_one_of_its_candidates(name: str, limit: dict[str, Any]) -> None:
+    config = TrainConfig(env_config(name, **limit), untrained_run.VECTORS).with_defaults()
+    found = evaluate_run(config, untrained_run.states(config), 1, 0, record=True)["sampled"]
+    assert found.trace is not None
+    names = ("torque",)
+    numbers = film._story(config, "mine", found.trace, names, np.zeros((3, 0), int)).numbers
+    assert numbers is not None
+    assert numbers.candidates is not None
+    np.testing.assert_allclose(numbers.candidates[:, 0], numbers.taken, rtol=1e-4)
 
 
 def test_without_an_encoder_only_the_film_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,7 +50,7 @@ def jumping() -> TrainState:
 
     state: TrainState = jax.tree.map(fill, make_trainer(CONFIG).state_shapes())
     state = eqx.tree_at(lambda state: state.obs_stats, state, jax.tree.map(np.abs, state.obs_stats))
-    head = state.params.policy.policy_head
+    head: Any = state.params.policy.policy_head
     logits = 50 * np.eye(18, dtype=np.float32)[[LEFT_FIRE]]
     return eqx.tree_at(
         lambda state: (state.params.policy.policy_head.weight, state.params.policy.policy_head.bias),

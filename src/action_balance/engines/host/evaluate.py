@@ -63,15 +63,17 @@ def decide_all(
 ) -> tuple[Real[Array, "N K *f"], Real[Array, "N *c"], Decision]:
     stacks = jax.vmap(push)(stacks, frames, began)
 
+    def key_of(number: Array | int) -> PRNGKeyArray:
+        return jax.random.fold_in(jax.random.fold_in(key, number), time)
+
     def one(stack: Array, number: Array, mask: Array | None) -> Decision:
-        own = jax.random.fold_in(jax.random.fold_in(key, number), time)
-        return decide(actor, stack, 0, own, mode, algorithm, with_bonus=bonuses == "all", mask=mask)[0]
+        return decide(actor, stack, 0, key_of(number), mode, algorithm, with_bonus=bonuses == "all", mask=mask)[0]
 
     made = jax.vmap(one)(stacks, jnp.arange(len(stacks)), mask)
     first: Decision = jax.tree.map(lambda leaf: leaf[0], made)
     if bonuses == "first":
         own = None if mask is None else mask[0]
-        traced = decide(actor, stacks[0], 0, key, mode, algorithm, mask=own)[0]
+        traced = decide(actor, stacks[0], 0, key_of(0), mode, algorithm, mask=own)[0]
         first = replace(first, beta=traced.beta, action_bonus=traced.action_bonus)
     return stacks, made.action, first
 
