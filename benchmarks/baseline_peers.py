@@ -8,6 +8,7 @@ import contextlib
 import json
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -134,7 +135,7 @@ def rlexplore(environment: str, seed: int, steps: int) -> list[tuple[int, float]
 
 if __name__ == "__main__":
     name, environment, seed, steps = sys.argv[1:]
-    agents = {
+    agents: dict[str, Callable[[str, int, int], list[tuple[int, float]]]] = {
         "stable-baselines3": stable_baselines3,
         "stable-baselines3-normalized": partial(stable_baselines3, normalize=True),
         "stable-baselines3-dqn": stable_baselines3_dqn,

@@ -57,14 +57,14 @@ def test_behaviour_adds_the_bonus_normalised_in_each_component() -> None:
     """Bonuses (3, 0, 4) and (0, 1) have lengths 5 and 1."""
     expected = LOGITS + 10 * np.array([0.6, 0.0, 0.8, 0.0, 1.0])
     made = decided("behaviour")
-    np.testing.assert_allclose(made.behaviour, expected, rtol=1e-6)
+    np.testing.assert_allclose(made.beta, expected, rtol=1e-6)
     np.testing.assert_array_equal(made.action_bonus, BONUS)
 
 
 def test_samples_are_the_largest_sums_of_logit_and_gumbel_noise() -> None:
     for seed in range(5):
         noise = jax.random.gumbel(jax.random.key(seed), (5,))
-        for mode, logits in (("sampled", LOGITS), ("behaviour", decided("behaviour").behaviour)):
+        for mode, logits in (("sampled", LOGITS), ("behaviour", decided("behaviour").beta)):
             sums = np.asarray(logits + noise)
             expected = [int(sums[:3].argmax()), int(sums[3:].argmax())]
             assert decided("sampled" if mode == "sampled" else "behaviour", seed).action.tolist() == expected
@@ -72,5 +72,5 @@ def test_samples_are_the_largest_sums_of_logit_and_gumbel_noise() -> None:
 
 def test_without_a_bonus_beta_is_pi() -> None:
     made = decided("behaviour", with_bonus=False)
-    np.testing.assert_array_equal(made.behaviour, LOGITS)
+    np.testing.assert_array_equal(made.beta, LOGITS)
     np.testing.assert_array_equal(made.action_bonus, np.zeros(5))

@@ -10,7 +10,6 @@ from jaxtyping import Array, PRNGKeyArray, Shaped
 from action_balance.nets.gru import GRU
 from action_balance.nets.layers import Linear, make_layers, normalizing
 from action_balance.nets.policy import (
-    GaussianHead,
     Heads,
     PolicyNet,
     ResidualPolicy,
@@ -51,7 +50,7 @@ class ActorCritic(ResidualPolicy):
     trunk: list[Linear]
     actor: Linear
     critic: Linear
-    policy_head: Linear | GaussianHead
+    policy_head: Linear
     value_head: Linear
     memory: GRU | None
     activation: str = eqx.field(static=True)
@@ -90,7 +89,7 @@ class SeparateActorCritic(PolicyNet):
 
     policy_trunk: list[Linear]
     value_trunk: list[Linear]
-    policy_head: Linear | GaussianHead
+    policy_head: Linear
     value_head: Linear
     memory: GRU | None
     activation: str = eqx.field(static=True)

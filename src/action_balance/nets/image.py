@@ -20,7 +20,7 @@ from action_balance.nets.bonus import SLOPE, JoinedNet
 from action_balance.nets.conv import Conv, convolve
 from action_balance.nets.gru import GRU
 from action_balance.nets.layers import GAIN, Linear, make_layers, normalizing
-from action_balance.nets.policy import GaussianHead, Heads, ResidualPolicy, make_heads, make_memory
+from action_balance.nets.policy import Heads, ResidualPolicy, make_heads, make_memory
 
 Tree = TypeVar("Tree")
 
@@ -127,7 +127,7 @@ class ImageActorCritic(ResidualPolicy):
     trunk: list[Linear]
     actor: Linear
     critic: Linear
-    policy_head: Linear | GaussianHead
+    policy_head: Linear
     value_head: Linear
     memory: GRU | None
     dtype: jnp.dtype = eqx.field(static=True)

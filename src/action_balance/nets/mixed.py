@@ -15,7 +15,7 @@ from action_balance.nets.bonus import SLOPE, JoinedNet
 from action_balance.nets.gru import GRU
 from action_balance.nets.image import ImageEncoder, stack_channels
 from action_balance.nets.layers import GAIN, Linear, make_layers
-from action_balance.nets.policy import GaussianHead, Heads, ResidualPolicy, make_heads, make_memory
+from action_balance.nets.policy import Heads, ResidualPolicy, make_heads, make_memory
 
 
 class MixedObs(NamedTuple):
@@ -44,7 +44,7 @@ class MixedActorCritic(ResidualPolicy):
     trunk: Linear
     actor: Linear
     critic: Linear
-    policy_head: Linear | GaussianHead
+    policy_head: Linear
     value_head: Linear
     memory: GRU | None
     norm: bool = eqx.field(static=True)

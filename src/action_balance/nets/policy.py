@@ -31,19 +31,21 @@ class Heads(NamedTuple):
     std: float = 1.0  # what they begin with
 
 
-class GaussianHead(eqx.Module):
+class GaussianHead(Linear):
     """A first head with means, followed by log standard deviations that are the same in all states."""
 
-    linear: Linear
     log_std: Float[Array, " D"]
 
-    def __call__(self, x: Float[Array, " F"]) -> Float[Array, " L"]:
-        return jnp.concatenate([self.linear(x), self.log_std])
+    def __init__(self, width: int, heads: Heads, key: PRNGKeyArray) -> None:
+        super().__init__(width, heads.actions, gain=0.01, key=key)
+        self.log_std = jnp.full(heads.stds, math.log(heads.std))
+
+    def __call__(self, x: Float[Array, " F"], action: Array | None = None) -> Float[Array, " L"]:
+        return jnp.concatenate([super().__call__(x, action), self.log_std])
 
 
-def make_policy_head(width: int, heads: Heads, key: PRNGKeyArray) -> Linear | GaussianHead:
-    linear = Linear(width, heads.actions, gain=0.01, key=key)
-    return GaussianHead(linear, jnp.full(heads.stds, math.log(heads.std))) if heads.stds else linear
+def make_policy_head(width: int, heads: Heads, key: PRNGKeyArray) -> Linear:
+    return GaussianHead(width, heads, key) if heads.stds else Linear(width, heads.actions, gain=0.01, key=key)
 
 
 class PolicyNet(eqx.Module):
@@ -97,7 +99,7 @@ class ResidualPolicy(PolicyNet):
 
     actor: eqx.AbstractVar[Linear]
     critic: eqx.AbstractVar[Linear]
-    policy_head: eqx.AbstractVar[Linear | GaussianHead]  # (L,)
+    policy_head: eqx.AbstractVar[Linear]  # (L,)
     value_head: eqx.AbstractVar[Linear]  # (V,)
     norm: eqx.AbstractVar[bool]  # whether hidden layers are normalised
 
@@ -111,9 +113,7 @@ class ResidualPolicy(PolicyNet):
         return self.policy_head(actor), self.value_head(critic)
 
 
-def make_heads(
-    width: int, heads: Heads, keys: Sequence[PRNGKeyArray]
-) -> tuple[Linear, Linear, Linear | GaussianHead, Linear]:
+def make_heads(width: int, heads: Heads, keys: Sequence[PRNGKeyArray]) -> tuple[Linear, Linear, Linear, Linear]:
     """The layers of a `ResidualPolicy`: actor, critic, policy head and value head, each with its key."""
     actor, critic, policy, value = keys
     gain = 0.01 if heads.value_gain is None else heads.value_gain
