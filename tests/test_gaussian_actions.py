@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
 from scipy import stats
 
 from action_balance.distributions import Balanced, Candidates, GaussianActions
@@ -114,7 +115,7 @@ def test_candidates_are_draws_of_the_policy_scored_as_the_environment_gets_them(
     np.testing.assert_allclose(made.actions[:, 0], noise[:3])
     np.testing.assert_allclose(made.scores, np.minimum(np.abs(noise[:3]), 1))
     np.testing.assert_allclose(made.log_probs, stats.norm.logpdf(np.asarray(noise[:3])), rtol=1e-5)
-    kept = PAIRS.unflat(PAIRS.flat(made))
+    kept = PAIRS.unflat(ravel_pytree(made)[0])
     jax.tree.map(np.testing.assert_array_equal, kept, made)
 
 

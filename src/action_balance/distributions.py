@@ -65,7 +65,7 @@ class MultiCategorical:
     """A product of independent categorical distributions, one per component.
 
     ``nvec`` has the number of choices of each component. A plain discrete action space is ``nvec = (A,)``, and its
-    actions are scalars; actions of several components have shape (C,).
+    actions are scalars; actions of several components, or of none, have shape (C,).
     """
 
     nvec: tuple[int, ...]
@@ -110,8 +110,7 @@ class MultiCategorical:
 
     def mode(self, logits: Float[Array, " A"]) -> Int[Array, "..."]:
         """The most probable action, () or (C,) int32."""
-        chosen = [logits[part].argmax().astype(jnp.int32) for _, part in self._components]
-        return jnp.stack(chosen).reshape(self.action_shape)
+        return jnp.array([logits[part].argmax() for _, part in self._components], jnp.int32).reshape(self.action_shape)
 
     def log_prob(self, logits: Float[Array, " A"], action: Int[Array, "..."]) -> Float[Array, ""]:
         """Log-probability of an action: the sum over its components."""
@@ -147,12 +146,8 @@ class MultiCategorical:
         """Logits or Q-values, shifted in each component (Eq. 5)."""
         return self.per_component(lambda x, y, m: balance(x, y, coef, kind, m), logits, scores, mask)
 
-    def flat(self, scores: Float[Array, " A"]) -> Float[Array, " A"]:
-        """Scores as one vector."""
-        return scores
-
     def unflat(self, vector: Float[Array, "*b A"]) -> Float[Array, "*b A"]:
-        """Scores of `flat`."""
+        """Scores from all their numbers in one vector."""
         return vector
 
     def normalized(
@@ -181,11 +176,10 @@ class MultiCategorical:
     def vector(self, action: Int[Array, "..."]) -> Float[Array, " A"]:
         """The action as a vector over all choices, one-hot in each component."""
         action = jnp.reshape(action, (len(self.nvec),))
-        return jnp.concatenate([jax.nn.one_hot(action[i], n) for i, n in enumerate(self.nvec)])
+        return jnp.concatenate([jnp.zeros(0), *(jax.nn.one_hot(action[i], n) for i, n in enumerate(self.nvec))])
 
-    def one_hot(self, action: Int[Array, "..."]) -> Float[Array, " A"]:
-        """The choices of an action, one-hot in each component."""
-        return self.vector(action)
+    #: The choices of an action alone, one-hot in each component.
+    one_hot = vector
 
     def executed(self, action: Int[Array, "..."]) -> Int[Array, "..."]:
         """What the environment does with an action."""
@@ -203,12 +197,15 @@ class MultiCategorical:
         """What to log of the actions of a rollout and their policies."""
         return {"action_frequency": _each(self.vector)(action).mean(axis=(0, 1))}
 
-    def bonus_metrics(
-        self, scores: Float[Array, "T N A"], kind: Normalization, mask: Bool[Array, "T N A"] | None
-    ) -> dict[str, Array]:
+    def bonus_metrics(self, scores: Array, kind: Normalization, mask: Array | None) -> dict[str, Array]:
         """What to log of the scores of a rollout."""
+        return self.score_metrics(scores, _each(lambda r, m: self.normalized(r, kind, m))(scores, mask), mask)
+
+    def score_metrics(
+        self, scores: Float[Array, "T N A"], added: Float[Array, "T N A"], mask: Bool[Array, "T N A"] | None
+    ) -> dict[str, Array]:
+        """The same, given the normalised scores."""
         shares = _each(lambda r: self.per_component(_proportions, r))(scores)
-        added = _each(lambda r, m: self.normalized(r, kind, m))(scores, mask)
         return {
             "entropy_bonus": jax.scipy.special.entr(shares).sum(axis=-1).mean(),
             "entropy_added": _each(self.entropy)(mask_logits(added, mask)).mean(),
@@ -258,12 +255,11 @@ class GaussianActions:
     choices: ClassVar[Any] = property(lambda self: sum(self.nvec))
     outputs: ClassVar[Any] = property(lambda self: self.choices + self.reals)
     preferences: ClassVar[Any] = property(lambda self: self.choices + 2 * self.reals)
-    size: ClassVar[Any] = property(lambda self: self.choices + self.reals)
-    action_shape: ClassVar[Any] = property(lambda self: (self._numbers,))
-    _numbers: ClassVar[Any] = property(lambda self: len(self.nvec) + self.reals)
+    size: ClassVar[Any] = outputs
+    action_shape: ClassVar[Any] = property(lambda self: (len(self.nvec) + self.reals,))
     _picks: ClassVar[Any] = property(lambda self: self.candidates if self.candidates > 1 else 0)
     draws: ClassVar[Any] = property(lambda self: self.candidates * self.outputs + self._picks)
-    scores: ClassVar[Any] = property(lambda self: self._picks * (self._numbers + 2))
+    scores: ClassVar[Any] = property(lambda self: self._picks * (math.prod(self.action_shape) + 2))
     _discrete: ClassVar[Any] = property(lambda self: MultiCategorical(self.nvec))
 
     @property
@@ -275,11 +271,10 @@ class GaussianActions:
         """Logits, means and log standard deviations."""
         return tuple(jnp.split(preferences, (self.choices, self.outputs)))  # type: ignore[return-value]
 
-    def _choice(self, action: Array) -> Array:
-        return jnp.reshape(action[: len(self.nvec)].astype(jnp.int32), self._discrete.action_shape)
-
-    def _join(self, choice: Array, numbers: Array) -> Array:
-        return jnp.concatenate([choice.reshape(-1).astype(jnp.float32), numbers]) if self.nvec else numbers
+    def _parts(self, action: Array) -> tuple[Array, Array]:
+        """The choices and the numbers of an action."""
+        choice, numbers = jnp.split(action, (len(self.nvec),))
+        return choice.astype(jnp.int32).reshape(self._discrete.action_shape), numbers
 
     def uniform(self, key: PRNGKeyArray, count: int) -> Float[Array, "count n"]:
         random = replace(self, at_random=True, candidates=1)
@@ -306,12 +301,12 @@ class GaussianActions:
             drawn = jnp.clip(2 * jax.scipy.stats.norm.cdf(numbers) - 1, -MOST, MOST)
             drawn = jnp.where(self._squashes, jnp.arctanh(drawn), drawn)
             numbers = jnp.where(np.isfinite(np.ptp(self.limits, axis=1)), drawn, numbers)
-        return self._join(self._discrete.sample(logits, noise[: self.choices]), numbers) if self.nvec else numbers
+        return jnp.append(self._discrete.sample(logits, noise[: self.choices]), numbers)
 
     def mode(self, preferences: Float[Array, " L"]) -> Float[Array, " n"]:
         """The most probable choices, and the means."""
         logits, mean, _ = self._split(preferences)
-        return self._join(self._discrete.mode(logits), mean) if self.nvec else mean
+        return jnp.append(self._discrete.mode(logits), mean)
 
     def log_prob(self, policy: Float[Array, " L"] | Balanced, action: Float[Array, " n"]) -> Float[Array, ""]:
         """Log-density of an action: the sum over its components. Of beta, the action must be one of its candidates."""
@@ -321,12 +316,11 @@ class GaussianActions:
             mine = jnp.arange(self.candidates) == distances.argmin()
             weight = by_candidates.log_weight(policy.shift, self._log_probs(policy)[1], mine)
             return self.log_prob(policy.pi, action) + weight
-        logits, mean, log_std = self._split(policy)
-        numbers = action[len(self.nvec) :]
+        (logits, mean, log_std), (choice, numbers) = self._split(policy), self._parts(action)
         density = -0.5 * ((numbers - mean) * jnp.exp(-log_std)) ** 2 - log_std - 0.5 * math.log(2 * math.pi)
         if self.squashed:  # the density of tanh(u) at tanh(u)
             density = density - jnp.where(self._squashes, _log_slope(numbers), 0.0)
-        return density.sum() + (self._discrete.log_prob(logits, self._choice(action)) if self.nvec else 0.0)
+        return density.sum() + self._discrete.log_prob(logits, choice)
 
     def _log_probs(self, policy: Balanced) -> tuple[Array, Array]:
         """Log-probabilities of the candidates, and how they have changed since they were drawn."""
@@ -344,7 +338,7 @@ class GaussianActions:
             nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
             slopes = _log_slope(mean[:, None] + jnp.exp(log_std)[:, None] * nodes.astype(np.float32))
             found = found + jnp.where(self._squashes, slopes @ (weights / weights.sum()).astype(np.float32), 0.0)
-        return found.sum() + (self._discrete.entropy(logits) if self.nvec else 0.0)
+        return found.sum() + self._discrete.entropy(logits)
 
     def kl(self, policy: Float[Array, " L"] | Balanced, other: Float[Array, " L"]) -> Float[Array, ""]:
         """Kullback-Leibler divergence from ``other``: the sum over the components. Of beta, an estimate of that from
@@ -353,8 +347,7 @@ class GaussianActions:
             return by_candidates.divergence(policy.shift, self._log_probs(policy)[1])
         (logits, mean, log_std), (others, centre, log_scale) = self._split(policy), self._split(other)
         ratio = jnp.exp(2 * (log_std - log_scale)) + ((mean - centre) * jnp.exp(-log_scale)) ** 2
-        found = (log_scale - log_std + 0.5 * (ratio - 1)).sum()
-        return found + (self._discrete.kl(logits, others) if self.nvec else 0.0)
+        return (log_scale - log_std + 0.5 * (ratio - 1)).sum() + self._discrete.kl(logits, others)
 
     def masked(self, preferences: Float[Array, " L"], mask: Bool[Array, " A"] | None) -> Float[Array, " L"]:
         choices = self.choices
@@ -370,83 +363,65 @@ class GaussianActions:
         log_probs = jax.vmap(lambda one: self.log_prob(preferences, one))(actions)
         return Candidates(actions, scores_of(jax.vmap(self.vector)(actions)), log_probs)
 
-    def unscored(self, preferences: Float[Array, " L"]) -> Float[Array, " 0"]:
-        return jnp.zeros(0)
+    def unscored(self, preferences: Float[Array, " L"]) -> Candidates:
+        """No candidates."""
+        return self.unflat(jnp.zeros(0))
 
     def shift(
         self, preferences: Array, scores: Candidates, coef: Array | float, kind: Normalization, mask: Array | None
     ) -> Balanced:
         """The policy that draws one of the candidates by Eq. 5."""
-        return Balanced(preferences, scores, coef * self.normalized(scores, kind, mask))
+        return Balanced(preferences, scores, coef * self.normalized(scores.scores, kind, mask))
 
-    def flat(self, scores: Candidates | Float[Array, " 0"]) -> Float[Array, " _"]:
-        if not isinstance(scores, Candidates):
-            return scores
-        return jnp.concatenate([scores.actions.reshape(-1), scores.scores, scores.log_probs])
+    def unflat(self, vector: Float[Array, "*b _"]) -> Candidates:
+        count, (numbers,) = self._picks, self.action_shape
+        actions, scores, log_probs = jnp.split(vector, (count * numbers, count * (numbers + 1)), axis=-1)
+        return Candidates(actions.reshape(*vector.shape[:-1], count, numbers), scores, log_probs)
 
-    def unflat(self, vector: Float[Array, "*b _"]) -> Candidates | Float[Array, "*b 0"]:
-        if not self._picks:
-            return vector
-        count, each = self.candidates, self.candidates * self._numbers
-        actions, scores, log_probs = jnp.split(vector, (each, each + count), axis=-1)
-        return Candidates(actions.reshape(*vector.shape[:-1], count, -1), scores, log_probs)
-
-    def normalized(self, scores: Candidates, kind: Normalization, mask: Bool[Array, " A"] | None) -> Float[Array, " K"]:
+    def normalized(self, scores: Float[Array, " K"], kind: Normalization, mask: Array | None) -> Float[Array, " K"]:
         """``Normalize`` of Eq. 5 over the candidates."""
-        return by_candidates.normalize_candidates(jax.lax.stop_gradient(scores.scores), kind)
+        return by_candidates.normalize_candidates(jax.lax.stop_gradient(scores), kind)
 
     def vector(self, action: Float[Array, " n"]) -> Float[Array, " V"]:
         """The action as the environment gets it, as a vector: choices one-hot, then the numbers."""
-        numbers = self._executed_numbers(action[len(self.nvec) :])
-        return jnp.concatenate([self.one_hot(action), numbers])
+        choice, numbers = self._parts(self.executed(action))
+        return jnp.append(self._discrete.vector(choice), numbers)
 
     def one_hot(self, action: Float[Array, " n"]) -> Float[Array, " A"]:
-        return self._discrete.vector(self._choice(action)) if self.nvec else jnp.zeros(0)
+        return self._discrete.vector(self._parts(action)[0])
 
     def executed(self, action: Float[Array, " n"]) -> Float[Array, " n"]:
         """What the environment does with an action: numbers are squashed or clipped."""
-        return self._join(action[: len(self.nvec)], self._executed_numbers(action[len(self.nvec) :]))
-
-    def _executed_numbers(self, numbers: Array) -> Array:
+        choice, numbers = jnp.split(action, (len(self.nvec),))
         low, high = np.array(self.limits, np.float32).T
-        return jnp.where(self._squashes, jnp.tanh(numbers), jnp.clip(numbers, low, high))
+        return jnp.append(choice, jnp.where(self._squashes, jnp.tanh(numbers), jnp.clip(numbers, low, high)))
 
     def prediction_loss(self, outputs: Float[Array, " V"], action: Float[Array, " n"]) -> Float[Array, ""]:
         """The loss of a model that predicts the action: the cross-entropy of choices, half the squared error of
         numbers."""
-        numbers = self._executed_numbers(action[len(self.nvec) :])
+        choice, numbers = self._parts(self.executed(action))
         errors = 0.5 * ((outputs[self.choices :] - numbers) ** 2).sum()
-        choices = self._discrete.prediction_loss(outputs[: self.choices], self._choice(action)) if self.nvec else 0.0
-        return errors + choices
+        return errors + self._discrete.prediction_loss(outputs[: self.choices], choice)
 
     def predicts(self, outputs: Float[Array, " V"], action: Float[Array, " n"]) -> Bool[Array, " n"]:
         """Which components such a model predicts: choices, and numbers up to `CLOSE`."""
-        numbers = self._executed_numbers(action[len(self.nvec) :])
+        choice, numbers = self._parts(self.executed(action))
         close = jnp.abs(outputs[self.choices :] - numbers) <= CLOSE
-        if not self.nvec:
-            return close
-        return jnp.append(self._discrete.predicts(outputs[: self.choices], self._choice(action)), close)
+        return jnp.append(self._discrete.predicts(outputs[: self.choices], choice), close)
 
     def metrics(self, action: Float[Array, "T N n"], preferences: Float[Array, "T N L"]) -> dict[str, Array]:
-        """What to log of the actions of a rollout and their policies: standard deviations, and the share of numbers
-        beyond their limits."""
+        """Also the standard deviations, and the share of numbers beyond their limits."""
         numbers, (low, high) = action[..., len(self.nvec) :], np.array(self.limits, np.float32).T
         found = {
             "action_std": jnp.exp(preferences[..., self.outputs :]).mean(),
             "action_clipped": ((numbers < low) | (numbers > high)).mean(),
         }
-        if self.nvec:
-            found["action_frequency"] = _each(self.one_hot)(action).mean(axis=(0, 1))
-        return found
+        return {**found, "action_frequency": _each(self.one_hot)(action).mean(axis=(0, 1))} if self.nvec else found
 
-    def bonus_metrics(
-        self, scores: Candidates, kind: Normalization, mask: Bool[Array, "T N A"] | None
-    ) -> dict[str, Array]:
-        """What to log of the scores of a rollout, as of a list of K actions."""
-        alone = MultiCategorical((self.candidates,))
-        found = alone.bonus_metrics(scores.scores, "raw", None)
-        added = _each(lambda one: by_candidates.normalize_candidates(one, kind))(scores.scores)
-        return {**found, "entropy_added": _each(alone.entropy)(added).mean()}
+    def bonus_metrics(self, scores: Candidates, kind: Normalization, mask: Array | None) -> dict[str, Array]:
+        """As of a list of K actions."""
+        added = _each(lambda one: self.normalized(one, kind, None))(scores.scores)
+        return MultiCategorical((self.candidates,)).score_metrics(scores.scores, added, None)
 
 
 #: A distribution over actions.
@@ -469,4 +444,4 @@ def _proportions(bonus: Array) -> Array:
 
 
 def _sum(terms: list[Float[Array, ""]]) -> Float[Array, ""]:
-    return jnp.stack(terms).sum()
+    return jnp.array(terms, jnp.float32).sum()

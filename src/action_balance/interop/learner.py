@@ -18,8 +18,6 @@ import optax
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, PyTree, Real
 
 from action_balance.bonuses.base import Batch, Bonus, BonusObs, Transitions
-from action_balance.core.balance import normalize
-from action_balance.core.candidates import normalize_candidates
 from action_balance.core.compiling import LEAN, QUICK
 from action_balance.core.keys import named_key
 from action_balance.core.options import Normalization
@@ -159,11 +157,6 @@ def shifts(bonus: Bonus, kind: Normalization) -> Callable[..., Float[Array, "B A
     It is made once, because settings take long to compare, and this is called in every step of a loop.
     """
 
-    def normalized(scores: Array, allowed: Array | None) -> Array:
-        if not bonus.spec.lists_actions:
-            return normalize_candidates(scores, kind)
-        return bonus.choices.per_component(lambda part, mask: normalize(part, kind, mask), scores, allowed)
-
     def shift(
         acting: tuple[Array, ...],
         obs: Array,
@@ -171,7 +164,8 @@ def shifts(bonus: Bonus, kind: Normalization) -> Callable[..., Float[Array, "B A
         coef: float,
         candidates: Float[Array, "B A n"] | None = None,
     ) -> Array:
-        return coef * jax.vmap(normalized)(_action_scores(bonus, acting, obs, candidates), allowed)
+        scores = _action_scores(bonus, acting, obs, candidates)
+        return coef * jax.vmap(lambda one, mask: bonus.distribution.normalized(one, kind, mask))(scores, allowed)
 
     return jax.jit(shift, compiler_options=LEAN)
 

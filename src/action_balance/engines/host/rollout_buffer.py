@@ -15,6 +15,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.flatten_util import ravel_pytree
 from jaxtyping import Array, Bool, Float, Int, PRNGKeyArray, Real
 
 from action_balance.algorithms.base import Algorithm
@@ -178,7 +179,7 @@ def decide(
     log_prob = jax.vmap(distribution.log_prob)(behaviour, action)
     chosen = action.reshape(len(action), -1).astype(jnp.float32)
     masks = [] if mask is None else [mask.astype(jnp.float32)]
-    scores = jax.vmap(distribution.flat)(bonus)
+    scores = jax.vmap(lambda one: ravel_pytree(one)[0])(bonus)
     notes = jnp.concatenate([chosen, log_prob[:, None], values, found, scores, *masks], axis=-1)
     executed = jax.vmap(algorithm.executed)(action)
     return replace(buffer, notes=_put(buffer.notes, notes, buffer.time), time=buffer.time + 1), executed
