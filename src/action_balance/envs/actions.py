@@ -1,11 +1,11 @@
 """From a specification to the distribution over actions, and from what it draws to what an environment takes.
 
-Axes: C discrete components, D continuous numbers.
+Axes: M actions, n numbers of an action.
 """
 
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Real
+from jaxtyping import Array, Real, Shaped
 
 from action_balance.config.agent import AgentConfig
 from action_balance.distributions import Distribution, GaussianActions, MultiCategorical
@@ -27,3 +27,12 @@ def for_environment(spec: EnvSpec, executed: Real[Array, "..."]) -> Real[Array, 
     origins, units = np.array(spec.action_units, np.float32).T
     numbers = origins + units * executed[len(spec.nvec) :]
     return jnp.concatenate([executed[: len(spec.nvec)], numbers])
+
+
+def for_agent(spec: EnvSpec, taken: Shaped[np.ndarray, "M n"]) -> Shaped[np.ndarray, "M ..."]:
+    """Actions of the environment, whose choices count from 0, as the agent knows them: numbers in its units."""
+    if spec.lists_actions:
+        return taken.astype(np.int32).reshape(-1, *spec.action_shape)
+    (choices, numbers), (origins, units) = np.split(taken, [len(spec.nvec)], axis=1), np.array(spec.action_units).T
+    numbers = np.clip((numbers - origins) / units, *np.array(spec.action_limits).T)
+    return np.concatenate([choices, numbers], axis=1).astype(np.float32)

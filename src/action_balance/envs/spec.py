@@ -2,6 +2,7 @@
 
 import math
 import textwrap
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -35,6 +36,14 @@ MAX_COUNTED = 1_000_000
 #: Characters of the list of observation parts in an error message.
 SHOWN = 120
 
+#: Lower and upper bound of a continuous number of an action; None where it has none.
+Bounds = tuple[float | None, float | None]
+
+
+def limits(bounds: Iterable[Bounds]) -> list[tuple[float, float]]:
+    """Bounds that are infinite where there is none."""
+    return [(-math.inf if low is None else low, math.inf if high is None else high) for low, high in bounds]
+
 
 @dataclass(frozen=True)
 class EnvSpec:
@@ -63,7 +72,7 @@ class EnvSpec:
     counted exactly; empty otherwise."""
     categories: tuple[int, ...] = ()
     """How many values each channel of a symbolic observation has; empty otherwise."""
-    bounds: tuple[tuple[float | None, float | None], ...] = ()
+    bounds: tuple[Bounds, ...] = ()
     """Lower and upper bound of each continuous number of an action, None where it has none. An action with continuous
     numbers is one vector: the discrete components, if there are any, then these numbers."""
 
@@ -83,7 +92,7 @@ class EnvSpec:
             raise UserError(f"an action needs two or more discrete choices, or continuous numbers, not {self.nvec}")
         if min(self.nvec, default=1) < 1:
             raise UserError(f"an action component needs a choice, not {self.nvec}")
-        if any(low is not None and high is not None and not low < high for low, high in self.bounds):
+        if not all(low < high for low, high in limits(self.bounds)):
             raise UserError(
                 f"the bounds of continuous actions must be pairs of a lower and an upper one: {self.bounds}"
             )
@@ -162,20 +171,13 @@ class EnvSpec:
     def action_units(self) -> tuple[tuple[float, float], ...]:
         """Origin and unit of each continuous number as the agent sees it: between two bounds, it sees -1 to 1; where
         one of them is missing, the number as it is."""
-        return tuple(
-            (0.0, 1.0) if low is None or high is None else ((low + high) / 2, (high - low) / 2)
-            for low, high in self.bounds
-        )
+        pairs = limits(self.bounds)
+        return tuple(((a + b) / 2, (b - a) / 2) if math.isfinite(b - a) else (0.0, 1.0) for a, b in pairs)
 
     @property
     def action_limits(self) -> tuple[tuple[float, float], ...]:
         """Lower and upper limit of each continuous number as the agent sees it; infinite where there is no bound."""
-        return tuple(
-            (-math.inf if low is None else low, math.inf if high is None else high)
-            if low is None or high is None
-            else (-1.0, 1.0)
-            for low, high in self.bounds
-        )
+        return tuple((-1.0, 1.0) if math.isfinite(b - a) else (a, b) for a, b in limits(self.bounds))
 
     def to_dict(self) -> dict[str, Any]:
         """As plain data, for a manifest."""
@@ -193,9 +195,8 @@ class EnvSpec:
         """Raise a `UserError` if an agent was built for another specification."""
         if before is None or before == self:
             return
-        same = all(
-            getattr(before, name) == getattr(self, name) for name in ("kind", "shape", "dtype", "nvec", "bounds")
-        )
+        named = ("kind", "shape", "dtype", "nvec", "bounds")
+        same = all(getattr(before, name) == getattr(self, name) for name in named)
         raise UserError(
             f"{name} has changed: the run was trained with {before._describe(same)}, and the environment now has "
             f"{self._describe(same)}; restore the environment, or train again with another --out"

@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from action_balance.config.serialization import from_dict
+from action_balance.envs.actions import for_agent
 from action_balance.envs.gymnasium.choices import ActionPart, Choices
 from action_balance.envs.gymnasium.encoding import Encoding
 from action_balance.envs.gymnasium.layouts import LayoutSettings, ObsLayout
@@ -91,17 +92,11 @@ class Spaces:
 
     def taken(self, actions: Any, lead: tuple[int, ...], name: str = "actions") -> np.ndarray:
         """Actions as the agent knows them: (B,) or (B, C) choices, or (B, n) with continuous numbers in its units."""
-        parts, columns, spec = self.choices.parts, self.choices.columns, self.spec
-        arrays = [_action_array(part, actions, lead, name) for part in parts]
-        if spec.lists_actions:
-            chosen = np.concatenate(arrays, axis=1)
-            return chosen[:, 0] if chosen.shape[1] == 1 else chosen
-        found = np.empty((math.prod(lead), *spec.action_shape))
-        for array, at in zip(arrays, columns, strict=True):
-            found[:, at] = array
-        numbers, (origins, units) = found[:, len(spec.nvec) :], np.array(spec.action_units).T
-        numbers[:] = np.clip((numbers - origins) / units, *np.array(spec.action_limits).T)
-        return found.astype(np.float32)
+        parts, columns = self.choices.parts, self.choices.columns
+        found = np.empty((math.prod(lead), sum(part.size for part in parts)))
+        for part, at in zip(parts, columns, strict=True):
+            found[:, at] = _action_array(part, actions, lead, name)
+        return for_agent(self.spec, found)
 
     def candidates(self, actions: Any, lead: tuple[int, ...]) -> np.ndarray:
         """Some continuous actions for each observation as the agent knows them, (B, K, n)."""

@@ -25,7 +25,7 @@ from action_balance.interop.inputs import padded
 from action_balance.trained import agent_file
 from action_balance.trained.agent_file import SavedAgent
 from action_balance.trained.observations import Translator
-from action_balance.trained.programs import Keys, Outputs, bonus_of, choose, state_bonus, view
+from action_balance.trained.programs import Keys, Outputs, choose, state_bonus, view
 
 _make_actor = jax.jit(make_actor, static_argnums=1)
 
@@ -171,9 +171,7 @@ class Agent:
             An array with axis A, after axis B of a batch.
         """
         if not self.spec.lists_actions:
-            raise UserError(
-                "continuous actions have no probabilities: call normal for their means and standard deviations"
-            )
+            raise UserError("continuous actions have no probabilities: call normal for means and standard deviations")
         check_name("mode", mode, ("sampled", "behaviour"))
         self._need_mask(mask)
         if mode == "behaviour":
@@ -230,9 +228,8 @@ class Agent:
 
         Args:
             obs: one observation, or a batch.
-            actions: where actions are continuous, the actions whose bonus is returned, one for each observation, as
-                `act` returns them; by default the most probable ones, with a recurrent memory those at the beginning of
-                an episode.
+            actions: of continuous actions, those whose bonus is returned, one for each observation as `act` returns
+                them; by default the most probable ones, with a recurrent memory those at the beginning of an episode.
 
         Returns:
             The next-state bonus of reaching each observation, and the bonus of every action in it, or of these.
@@ -240,20 +237,16 @@ class Agent:
         if actions is not None and self.spec.lists_actions:
             raise UserError("bonuses returns the bonus of every discrete action: leave out actions")
         self._need_bonuses("bonuses")
-        made, lead = self._view(obs, began=True)  # no bonus sees the memory
-        rewards, balances = self._algorithm.intrinsic, self._algorithm.action_bonus is not None
-        frames = padded(self._translator.observations(obs)[0])
+        made, lead = self._view(obs, began=True, actions=actions)  # no bonus sees the memory
+        rewards = self._algorithm.intrinsic
         intrinsic = None
         if rewards is not None and rewards.rewards_states:
+            frames = padded(self._translator.observations(obs)[0])
             newest = frames[:, -1] if self.spec.is_stack else frames
             found = state_bonus(self._saved.state, newest, self._index(frames), algorithm=self._algorithm)
             intrinsic = _cut(found, lead)
-        found = made.action_bonus
-        if balances and not self.spec.lists_actions:
-            given = None if actions is None else padded(self._executed(actions, lead))
-            with jax.default_matmul_precision(self._precision):
-                found = bonus_of(self._actor, frames, self._index(frames), made.pi, given, algorithm=self._algorithm)
-        return Bonuses(intrinsic, _cut(found, lead) if balances else None)
+        balanced = self._algorithm.action_bonus is not None
+        return Bonuses(intrinsic, _cut(made.action_bonus, lead) if balanced else None)
 
     def stack(self, obs: Any, began: Any = False) -> Any:
         """Append an observation to the frames kept by the agent, for agents that see K > 1 frames.
@@ -291,30 +284,19 @@ class Agent:
         agent_file.save(file, saved)
         return file
 
-    def _executed(self, actions: Any, lead: tuple[int, ...]) -> np.ndarray:
-        """Actions of the environment with continuous numbers, (B, n), in units of the agent."""
-        if self._translator.spaces is not None:
-            return self._translator.spaces.taken(actions, lead)
-        if np.shape(actions) != (*lead, *self.spec.action_shape):
-            raise UserError(
-                f"actions has shape {np.shape(actions)}, but the observations have {lead} and one action "
-                f"{self.spec.action_shape}: pass one action for each"
-            )
-        found = np.array(actions, np.float32).reshape(-1, *self.spec.action_shape)
-        numbers, (origins, units) = found[:, len(self.spec.nvec) :], np.array(self.spec.action_units, np.float32).T
-        numbers[:] = np.clip((numbers - origins) / units, *np.array(self.spec.action_limits, np.float32).T)
-        return found
-
     def _index(self, observations: np.ndarray) -> Any:
         if self._number_states is None:
             return np.zeros(len(observations), np.int32)
         return self._number_states(observations[:, -1] if self.spec.is_stack else observations)
 
-    def _view(self, obs: Any, mask: Any = None, began: Any = False) -> tuple[Outputs, tuple[int, ...]]:
+    def _view(
+        self, obs: Any, mask: Any = None, began: Any = False, actions: Any = None
+    ) -> tuple[Outputs, tuple[int, ...]]:
         seen, lead = self._translator.observations(obs)
         filled, rows, memory = padded(seen), self._mask(mask, lead), self._recall(lead, began)
+        taken = None if actions is None else padded(self._translator.taken(actions, lead))
         with jax.default_matmul_precision(self._precision):
-            made = view(self._actor, filled, self._index(filled), rows, memory, algorithm=self._algorithm)
+            made = view(self._actor, filled, self._index(filled), rows, memory, taken, algorithm=self._algorithm)
         return made, lead
 
     def _recall(self, lead: tuple[int, ...], began: Any) -> np.ndarray | None:

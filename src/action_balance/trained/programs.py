@@ -27,7 +27,7 @@ class Outputs(eqx.Module):
     pi: Float[Array, "B L"]  # preferences: logits, or means and log standard deviations
     beta: Any  # as pi, or `Balanced`
     values: Float[Array, "B 2"]  # intrinsic and extrinsic
-    action_bonus: Any  # (B, A), zero without one; or `Candidates`
+    action_bonus: Any  # (B, A), zero without one; of one continuous action each, (B,)
 
 
 @partial(jax.jit, static_argnames=("algorithm", "keys", "with_bonus"))
@@ -67,39 +67,29 @@ def view(
     index: Int[Array, " B"],
     mask: Bool[Array, "B A"] | None,
     memory: Float[Array, "B P U"] | None,
+    actions: Float[Array, "B n"] | None,
     *,
     algorithm: Algorithm,
 ) -> Outputs:
-    """Policies, values and the action bonus of observations."""
+    """Policies, values and the action bonus of observations: of continuous actions, that of the given ones, which are
+    as they are executed, in units of the agent, or else of the most probable ones."""
     found, values, bonus, _ = jax.vmap(lambda one, i, m, before: act(actor, one, i, algorithm, m, before))(
         obs, index, mask, memory
     )
     epsilon = None if actor.epsilon is None else actor.epsilon.mean()
     beta = jax.vmap(lambda x, y, m: algorithm.behaviour_logits(x, y, actor.coef, m, epsilon))(found, bonus, mask)
-    return Outputs(jax.vmap(algorithm.policy)(found, mask), beta, values, bonus)
+    pi = jax.vmap(algorithm.policy)(found, mask)
+    distribution = algorithm.distribution
 
-
-@partial(jax.jit, static_argnames="algorithm")
-def bonus_of(
-    actor: Actor,
-    obs: Real[Array, "B ..."],
-    index: Int[Array, " B"],
-    pi: Float[Array, "B L"],
-    actions: Float[Array, "B n"] | None,
-    *,
-    algorithm: Algorithm,
-) -> Float[Array, " B"]:
-    """The bonus of one continuous action of each observation, by default the most probable one. Given actions are as
-    they are executed, in units of the agent."""
-    distribution, bonus = algorithm.distribution, algorithm.bonuses[ACTION]
-
-    def one(obs: Array, index: Array, pi: Array, action: Array | None) -> Array:
+    def bonus_of(obs: Array, index: Array, pi: Array, action: Array | None) -> Array:
         action = distribution.executed(distribution.mode(pi)) if action is None else action
         vector = jnp.append(distribution.one_hot(action), action[len(algorithm.spec.nvec) :])
         seen = algorithm.bonus_obs(obs, index, actor.obs_stats)
-        return bonus.scores_of(actor.bonus_params, actor.bonus_state, seen, vector[None])[0]
+        return algorithm.bonuses[ACTION].scores_of(actor.bonus_params, actor.bonus_state, seen, vector[None])[0]
 
-    return jax.vmap(one)(obs, index, pi, actions)
+    if ACTION in algorithm.bonuses and not algorithm.spec.lists_actions:
+        bonus = jax.vmap(bonus_of)(obs, index, pi, actions)
+    return Outputs(pi, beta, values, bonus)
 
 
 @partial(jax.jit, static_argnames="algorithm")

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from action_balance.envs.gymnasium.encoding import Bounds
 from action_balance.envs.gymnasium.leaves import arrays_in, kind_of, short
 from action_balance.envs.gymnasium.spaces import LARGEST
+from action_balance.envs.spec import Bounds, limits
 from action_balance.errors import UserError
 
 
@@ -62,17 +62,11 @@ class ActionPart:
         sizes = self.size == math.prod(self.shape) and len(self.starts) == len(self.counts)
         return sizes and np.dtype(self.dtype).kind in "biuf"
 
-    @cached_property
-    def _limits(self) -> Shaped[np.ndarray, "2 n"]:
-        return np.array(
-            [(-math.inf if low is None else low, math.inf if high is None else high) for low, high in self.bounds]
-        ).T
-
     def values(self, chosen: Shaped[np.ndarray, "M n"]) -> Shaped[np.ndarray, "M n"]:
         """What the environment gets; continuous numbers are clipped once more, because float32 is not exact."""
         if not self.bounds:
             return (chosen.astype(np.int64) + self.starts).astype(self.dtype)
-        numbers = np.clip(chosen.astype(np.float64), *self._limits)
+        numbers = np.clip(chosen.astype(np.float64), *np.array(limits(self.bounds)).T)
         return (numbers if np.dtype(self.dtype).kind == "f" else np.rint(numbers)).astype(self.dtype)
 
 

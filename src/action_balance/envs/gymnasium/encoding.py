@@ -13,10 +13,7 @@ import numpy as np
 from jaxtyping import Float32, Shaped
 
 from action_balance.envs.gymnasium.leaves import Leaf
-from action_balance.envs.spec import NUMBER, EnvSpec, ObservationKind
-
-#: Lower and upper bound of a continuous number of an action; None where it has none.
-Bounds = tuple[float | None, float | None]
+from action_balance.envs.spec import NUMBER, Bounds, EnvSpec, ObservationKind
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from jaxtyping import Shaped
 
-from action_balance.envs.gymnasium.encoding import Bounds, Encoding
+from action_balance.envs.gymnasium.encoding import Encoding
 from action_balance.envs.gymnasium.layouts import AUTO, LayoutSettings
 from action_balance.envs.gymnasium.leaves import Leaf, find_leaves, kind_of, short
-from action_balance.envs.spec import EnvSpec
+from action_balance.envs.spec import Bounds, EnvSpec
 from action_balance.errors import UserError
 
 #: Larger numbers than this have squares outside the range of float32.

@@ -18,7 +18,7 @@ from jaxtyping import Array, PRNGKeyArray, Real, Shaped
 from action_balance.config.registry import describe_error
 from action_balance.envs.gymnax.drawing import DRAWINGS, action_names
 from action_balance.envs.library.adapter import Transition
-from action_balance.envs.spec import EnvSpec
+from action_balance.envs.spec import Bounds, EnvSpec
 from action_balance.errors import UserError
 
 #: The parameter of gymnax that is the time limit.
@@ -34,9 +34,6 @@ MINATAR = "-MinAtar"
 ADVICE = (
     "give its class step_env and reset_env, which begin no new episode, or auto_reset = False if its step begins none"
 )
-
-#: Lower and upper bound of each continuous number, as in `EnvSpec`.
-Bounds = tuple[tuple[float | None, float | None], ...]
 
 
 class GymnaxAdapter:
@@ -102,7 +99,7 @@ class GymnaxAdapter:
         nvec = () if choices is None else (int(choices),)
         return self._spec_of(jax.tree.leaves(obs), space, nvec, bounds)
 
-    def _spec_of(self, leaves: list[Any], space: Any, nvec: tuple[int, ...], bounds: Bounds) -> EnvSpec:
+    def _spec_of(self, leaves: list[Any], space: Any, nvec: tuple[int, ...], bounds: tuple[Bounds, ...]) -> EnvSpec:
         self._is_image = len(leaves) == 1 and len(leaves[0].shape) == 3
         self._values = int(getattr(space, "n", 0))
         is_table = len(leaves) == 1 and len(leaves[0].shape) == 2 and leaves[0].shape[0] > 1
@@ -140,7 +137,7 @@ def _functions(name: str, env: Any) -> tuple[Callable[..., Any], Callable[..., A
     return env.reset, env.step
 
 
-def _bounds(space: Any) -> Bounds:
+def _bounds(space: Any) -> tuple[Bounds, ...]:
     """The bounds of each number of a Box; nothing for other spaces, and for a Box of integers."""
     is_box = all(hasattr(space, name) for name in ("low", "high", "shape"))
     if not is_box or not jnp.issubdtype(getattr(space, "dtype", jnp.float32), jnp.floating):
