@@ -164,27 +164,16 @@ class Panel:
         return np.asarray(picture)
 
     def _draw_track(self, numbers: Numbers, number: int) -> Picture:
-        """The row of a number, with its bounds unless they are the same for all."""
+        """The row of a number, with where its track begins and ends."""
         picture, draw = _canvas(WIDTH + 2 * OUT, self._row)
-        size, middle = min(12, self._row - 2), self._row / 2
-        if not self._shares_scale:
-            low, high = map(_signed, numbers.span[number])
-            draw.text(
-                (OUT, 0.95 * self._row), f"{low} to {high}", rgb(MUTED), font(min(9, self._row // 2)), anchor="ls"
-            )
-            size, middle = min(12, round(0.55 * self._row)), 0.34 * self._row
-        _draw_name(draw, numbers.names[number], middle, size)
-        begin, end = BARS
-        top, bottom, *below = self._lanes
+        _draw_name(draw, numbers.names[number], 0.34 * self._row, min(12, round(0.55 * self._row)))
+        scale = "{:.3g} to {:.3g}".format(*numbers.span[number]).replace("-", "\u2212")
+        draw.text((OUT, 0.95 * self._row), scale, rgb(MUTED), font(min(9, self._row // 2)), anchor="ls")
+        (begin, end), (top, bottom, *below) = BARS, self._lanes
         draw.rectangle((OUT + begin, top, OUT + end - 1, bottom - 1), blend(RULE, 0.6))
         if below:
             draw.rectangle((OUT + begin, below[1] - 1, OUT + end - 1, below[1] - 1), blend(RULE, 0.6))
         return np.asarray(picture)
-
-    @property
-    def _shares_scale(self) -> bool:
-        """Whether there are only numbers, all of them with the same bounds."""
-        return self._numbers is not None and not self.story.actions and not np.ptp(self._numbers.span, axis=0).any()
 
     def _draw_empty(self) -> Picture:
         picture, draw = _canvas(WIDTH + 2 * OUT, self.height)
@@ -207,9 +196,6 @@ class Panel:
             draw.text((at + 16, y), "action", rgb(MUTED), font(12), anchor="lm")
             if self._heaviest:
                 _draw_key(draw, at + 72, y, f"candidates of β, up to {100 * self._heaviest:.2g} %", BETA)
-            if self._shares_scale:
-                low, high = map(_signed, self._numbers.span[0])
-                scales.append((BARS, low, high))
         if self._bonus is not None:
             _draw_key(draw, OUT + BONUS_BARS[0], y, "bonus \u2212 mean", BONUS)
             scales.append((BONUS_BARS, f"\u2212{self._reach:g}", f"{self._reach:g}"))
@@ -265,10 +251,6 @@ def _draw_name(draw: ImageDraw.ImageDraw, name: str, middle: float, size: int, c
     name = name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…"
     chosen_font = fitting_font(name, size, BARS[0] - 8, bold=chosen)
     draw.text((OUT, middle), name, rgb(INK if chosen else MUTED), chosen_font, anchor="lm")
-
-
-def _signed(number: float) -> str:
-    return f"{number:.3g}".replace("-", "\u2212")
 
 
 def _draw_key(draw: ImageDraw.ImageDraw, left: float, middle: float, text: str, colour: str) -> float:

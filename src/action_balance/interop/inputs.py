@@ -100,15 +100,14 @@ class Spaces:
 
     def candidates(self, actions: Any, lead: tuple[int, ...]) -> np.ndarray:
         """Some continuous actions for each observation as the agent knows them, (B, K, n)."""
-        parts = self.choices.parts
-        given = [_part(part, actions, "candidates") for part in parts]
-        count = next(iter(given[0][0].shape[len(lead) :]), 0)
-        for part, (array, name) in zip(parts, given, strict=True):
-            if array.shape != (*lead, count, *part.shape) or not count:
-                raise UserError(
-                    f"{name} has shape {array.shape}, but must have the axes {lead} of the observations, then one of "
-                    f"the candidates, then {part.shape} of an action"
-                )
+        part = self.choices.parts[0]
+        given, name = _part(part, actions, "candidates")
+        count = given.shape[len(lead)] if given.ndim > len(lead) else 0
+        if given.shape != (*lead, count, *part.shape) or not count:
+            raise UserError(
+                f"{name} has shape {given.shape}, but must have the axes {lead} of the observations, then one of the "
+                f"candidates, then {part.shape} of an action"
+            )
         return self.taken(actions, (*lead, count), "candidates").reshape(math.prod(lead), count, -1)
 
     def logits(self, logits: Any, lead: tuple[int, ...]) -> np.ndarray:

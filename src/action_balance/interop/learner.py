@@ -121,7 +121,10 @@ def _unflatten(bonus: Bonus, acting: tuple[Array, ...]) -> Any:
     return jax.tree.unflatten(jax.tree.structure((like.params, like.state, like.obs_stats)), acting)
 
 
-def _action_scores(bonus: Bonus, acting: tuple[Array, ...], obs: Array, candidates: Array | None) -> Array:
+def _action_scores(
+    bonus: Bonus, acting: tuple[Array, ...], obs: Real[Array, "B ..."], candidates: Float[Array, "B A n"] | None = None
+) -> Float[Array, "B A"]:
+    """The bonus vectors of states (Eq. 4), of all actions or of candidates."""
     params, state, stats = _unflatten(bonus, acting)
     state, index = bonus.acting_state(state), state_number(bonus.spec, obs)
 
@@ -131,7 +134,11 @@ def _action_scores(bonus: Bonus, acting: tuple[Array, ...], obs: Array, candidat
             return bonus.scores(*known)
         return bonus.scores_of(*known, jax.vmap(bonus.distribution.vector)(actions))
 
-    return jax.vmap(scores)(obs, index, candidates)
+    found: Array = jax.vmap(scores)(obs, index, candidates)
+    return found
+
+
+action_scores = _lean(_action_scores)
 
 
 @_lean
@@ -140,14 +147,6 @@ def state_bonus(bonus: Bonus, acting: tuple[Array, ...], next_obs: Real[Array, "
     params, state, stats = _unflatten(bonus, acting)
     batch = _batch(bonus, stats, Steps(next_obs=next_obs[None]), jax.random.key(0))  # a reward of states draws nothing
     return bonus.reward(params, state, batch)[0][0]
-
-
-@_lean
-def action_scores(
-    bonus: Bonus, acting: tuple[Array, ...], obs: Real[Array, "B ..."], candidates: Float[Array, "B A n"] | None = None
-) -> Float[Array, "B A"]:
-    """The bonus vectors of states (Eq. 4), of all actions or of candidates."""
-    return _action_scores(bonus, acting, obs, candidates)
 
 
 @lru_cache(maxsize=64)

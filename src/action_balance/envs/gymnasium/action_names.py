@@ -28,6 +28,9 @@ _KNOWN_NUMBERS = {
     "InvertedDoublePendulum-": ("force",),
     "HalfCheetah-": ("back thigh", "back shin", "back foot", "front thigh", "front shin", "front foot"),
     "Hopper-": ("thigh", "leg", "foot"),
+    "Reacher-": ("joint 1 torque", "joint 2 torque"),
+    "Swimmer-misc": ("x acceleration", "y acceleration"),
+    "PointRobot-misc": ("x move", "y move"),
 }
 
 

@@ -41,8 +41,7 @@ class ActionPart:
             )
         shape, dtype = tuple(int(size) for size in space.shape), np.dtype(space.dtype).name
         if kind == "Box":
-            bounds = zip(_finite(space.low), _finite(space.high), strict=True)
-            return cls(path, shape, dtype, bounds=tuple(bounds))
+            return cls(path, shape, dtype, bounds=bounds_of(space))
         counts = {"Discrete": "n", "MultiDiscrete": "nvec"}.get(kind)
         values = np.full(shape, 2) if counts is None else np.asarray(getattr(space, counts))
         starts = np.broadcast_to(getattr(space, "start", 0), values.shape)
@@ -114,10 +113,8 @@ class Choices:
     def __call__(self, chosen: Shaped[np.ndarray, "M ..."], lead: tuple[int, ...] | None = None) -> Any:
         """Actions of a batch as vector environments take them: an array, or a Dict or Tuple of arrays."""
         rows, axes = chosen.reshape(len(chosen), -1), (len(chosen),) if lead is None else lead
-        arrays = [part.values(rows[:, at]) for part, at in zip(self.parts, self.columns, strict=True)]
-        return _nested(
-            [(part.path, one.reshape((*axes, *part.shape))[()]) for part, one in zip(self.parts, arrays, strict=True)]
-        )
+        pairs = zip(self.parts, self.columns, strict=True)
+        return _nested([(one.path, one.values(rows[:, at]).reshape((*axes, *one.shape))[()]) for one, at in pairs])
 
     def each(self, chosen: Shaped[np.ndarray, "M ..."]) -> Iterator[Any]:
         """The same actions one by one, as a single environment takes them."""
@@ -131,8 +128,10 @@ class Choices:
         return {"nvec": list(first.counts), "starts": list(first.starts), "action_shape": list(first.shape)}
 
 
-def _finite(bounds: np.ndarray) -> list[float | None]:
-    return [float(one) if abs(float(one)) <= LARGEST else None for one in bounds.ravel()]
+def bounds_of(box: Any) -> tuple[Bounds, ...]:
+    """The bounds of each number of a Box; libraries write the lack of one as infinity, or as a very large number."""
+    ends = (np.broadcast_to(np.asarray(end, float), box.shape).ravel().tolist() for end in (box.low, box.high))
+    return tuple(zip(*([one if abs(one) <= LARGEST else None for one in end] for end in ends), strict=True))
 
 
 def _whole(numbers: np.ndarray) -> tuple[int, ...]:

@@ -16,15 +16,6 @@ from action_balance.envs.picture import AGENT, GOAL, PAPER, TRAIL, WALL
 #: Pixels of a picture, and by how much larger it is drawn before it is made smaller, for soft edges.
 WIDTH, HEIGHT, FINE = 600, 400, 2
 
-#: Continuous actions, by the name of the environment.
-_NUMBERS = {
-    "Pendulum-v1": ("torque",),
-    "MountainCarContinuous-v0": ("force",),
-    "Reacher-misc": ("joint 1 torque", "joint 2 torque"),
-    "Swimmer-misc": ("x acceleration", "y acceleration"),
-    "PointRobot-misc": ("x move", "y move"),
-}
-
 #: The actions of MinAtar, by their numbers; a game has some of them.
 _MINATAR = ("nothing", "left", "up", "right", "down", "fire")
 
@@ -130,4 +121,4 @@ DRAWINGS: dict[str, Callable[[Any], UInt8[np.ndarray, "H W 3"]]] = {
 def action_names(name: str, env: Any) -> tuple[str, ...] | None:
     if name.endswith("-MinAtar") and hasattr(env, "action_set"):
         return tuple(_MINATAR[int(one)] for one in env.action_set)
-    return _NUMBERS.get(name) or known_names(name)
+    return known_names(name) or known_names(name, continuous=True)

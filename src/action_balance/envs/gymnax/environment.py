@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Array, PRNGKeyArray, Real, Shaped
 
 from action_balance.config.registry import describe_error
+from action_balance.envs.gymnasium.choices import bounds_of
 from action_balance.envs.gymnax.drawing import DRAWINGS, action_names
 from action_balance.envs.library.adapter import Transition
 from action_balance.envs.spec import Bounds, EnvSpec
@@ -23,9 +24,6 @@ from action_balance.errors import UserError
 
 #: The parameter of gymnax that is the time limit.
 LIMIT = "max_steps_in_episode"
-
-#: Libraries write the lack of a bound as infinity, or as the largest number of float32.
-UNBOUNDED = 1e15
 
 #: The end of names of environments whose observations are images of zeros and ones.
 MINATAR = "-MinAtar"
@@ -77,7 +75,7 @@ class GymnaxAdapter:
             actions = env.action_space(self._params) if hasattr(env, "action_space") else None
             space = env.observation_space(self._params) if hasattr(env, "observation_space") else None
             choices = getattr(env, "num_actions", None) if actions is None else getattr(actions, "n", None)
-            bounds = _bounds(actions) if choices is None else ()
+            bounds = bounds_of(actions) if choices is None and _is_real(actions) else ()
             self._action_shape = getattr(actions, "shape", ()) if bounds else ()
             obs, state = jax.eval_shape(self._reset, jax.random.key(0), self._params)
             if choices is not None or bounds:
@@ -137,14 +135,10 @@ def _functions(name: str, env: Any) -> tuple[Callable[..., Any], Callable[..., A
     return env.reset, env.step
 
 
-def _bounds(space: Any) -> tuple[Bounds, ...]:
-    """The bounds of each number of a Box; nothing for other spaces, and for a Box of integers."""
+def _is_real(space: Any) -> bool:
+    """Whether a space is a Box, and not one of integers."""
     is_box = all(hasattr(space, name) for name in ("low", "high", "shape"))
-    if not is_box or not jnp.issubdtype(getattr(space, "dtype", jnp.float32), jnp.floating):
-        return ()
-    limits = (np.broadcast_to(np.asarray(one, float), space.shape).ravel() for one in (space.low, space.high))
-    kept = ([one if abs(one) < UNBOUNDED else None for one in limit.tolist()] for limit in limits)
-    return tuple(zip(*kept, strict=True))
+    return is_box and bool(jnp.issubdtype(getattr(space, "dtype", jnp.float32), jnp.floating))
 
 
 def _is_unit(space: Any) -> bool:
