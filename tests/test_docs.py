@@ -251,6 +251,8 @@ WRITES: dict[str, Callable[[AgentConfig, bool], bool]] = {
     "every row": lambda *_: True,
     "every method": lambda *_: True,
     "enumerable states": lambda _, states: states,
+    "discrete actions": lambda *_: True,
+    "continuous actions": lambda *_: False,  # see `test_gaussian_actions.py`
     "Craftax": lambda *_: False,  # see `envs/craftax/test_environment.py`
     "every algorithm": lambda config, _: not config.uniform,
     "PPO": lambda config, _: not config.uniform and config.algorithm.name == "ppo",

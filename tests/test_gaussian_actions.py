@@ -66,6 +66,14 @@ def test_the_environment_gets_numbers_within_their_bounds() -> None:
     assert MIXED.vector(jnp.array([1.0, 2.5])).tolist() == [0, 1, 2.5]
 
 
+def test_deviations_and_the_share_of_clipped_numbers_are_logged() -> None:
+    action, preferences = jnp.array([[[1.5, 0.0]], [[-1.0, -7.0]]]), jnp.broadcast_to(PREFERENCES, (2, 1, 4))
+    found = TWO.metrics(action, preferences)
+    assert {name: float(one) for name, one in found.items()} == pytest.approx(
+        {"action_std": (1 + math.e) / 2, "action_clipped": 0.5}
+    )
+
+
 def test_the_mode_has_the_best_choice_and_the_mean() -> None:
     assert MIXED.mode(OF_MIXED).tolist() == [1, 2]
 

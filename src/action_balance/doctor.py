@@ -36,6 +36,7 @@ NAME = "action-balance"
 EXTRAS = {
     "atari": "Atari games",
     "gym": "Gymnasium environments",
+    "mujoco": "MuJoCo and gymnasium-robotics",
     "gymnax": "environments of gymnax",
     "craftax": "environments of Craftax",
     "navix": "environments of Navix",
