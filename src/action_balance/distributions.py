@@ -92,6 +92,11 @@ class MultiCategorical:
         return () if len(self.nvec) == 1 else (len(self.nvec),)
 
     @property
+    def discrete(self) -> "MultiCategorical":
+        """The distribution over the discrete components alone."""
+        return self
+
+    @property
     def _components(self) -> list[tuple[Categorical, slice]]:
         return [(Categorical(n), slice(end - n, end)) for n, end in zip(self.nvec, accumulate(self.nvec), strict=True)]
 
@@ -260,7 +265,7 @@ class GaussianActions:
     _picks: ClassVar[Any] = property(lambda self: self.candidates if self.candidates > 1 else 0)
     draws: ClassVar[Any] = property(lambda self: self.candidates * self.outputs + self._picks)
     scores: ClassVar[Any] = property(lambda self: self._picks * (math.prod(self.action_shape) + 2))
-    _discrete: ClassVar[Any] = property(lambda self: MultiCategorical(self.nvec))
+    discrete: ClassVar[Any] = property(lambda self: MultiCategorical(self.nvec))
 
     @property
     def _squashes(self) -> np.ndarray:
@@ -274,7 +279,7 @@ class GaussianActions:
     def _parts(self, action: Array) -> tuple[Array, Array]:
         """The choices and the numbers of an action."""
         choice, numbers = jnp.split(action, (len(self.nvec),))
-        return choice.astype(jnp.int32).reshape(self._discrete.action_shape), numbers
+        return choice.astype(jnp.int32).reshape(self.discrete.action_shape), numbers
 
     def uniform(self, key: PRNGKeyArray, count: int) -> Float[Array, "count n"]:
         random = replace(self, at_random=True, candidates=1)
@@ -301,12 +306,12 @@ class GaussianActions:
             drawn = jnp.clip(2 * jax.scipy.stats.norm.cdf(numbers) - 1, -MOST, MOST)
             drawn = jnp.where(self._squashes, jnp.arctanh(drawn), drawn)
             numbers = jnp.where(np.isfinite(np.ptp(self.limits, axis=1)), drawn, numbers)
-        return jnp.append(self._discrete.sample(logits, noise[: self.choices]), numbers)
+        return jnp.append(self.discrete.sample(logits, noise[: self.choices]), numbers)
 
     def mode(self, preferences: Float[Array, " L"]) -> Float[Array, " n"]:
         """The most probable choices, and the means."""
         logits, mean, _ = self._split(preferences)
-        return jnp.append(self._discrete.mode(logits), mean)
+        return jnp.append(self.discrete.mode(logits), mean)
 
     def log_prob(self, policy: Float[Array, " L"] | Balanced, action: Float[Array, " n"]) -> Float[Array, ""]:
         """Log-density of an action: the sum over its components. Of beta, the action must be one of its candidates."""
@@ -320,7 +325,7 @@ class GaussianActions:
         density = -0.5 * ((numbers - mean) * jnp.exp(-log_std)) ** 2 - log_std - 0.5 * math.log(2 * math.pi)
         if self.squashed:  # the density of tanh(u) at tanh(u)
             density = density - jnp.where(self._squashes, _log_slope(numbers), 0.0)
-        return density.sum() + self._discrete.log_prob(logits, choice)
+        return density.sum() + self.discrete.log_prob(logits, choice)
 
     def _log_probs(self, policy: Balanced) -> tuple[Array, Array]:
         """Log-probabilities of the candidates, and how they have changed since they were drawn."""
@@ -338,16 +343,15 @@ class GaussianActions:
             nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
             slopes = _log_slope(mean[:, None] + jnp.exp(log_std)[:, None] * nodes.astype(np.float32))
             found = found + jnp.where(self._squashes, slopes @ (weights / weights.sum()).astype(np.float32), 0.0)
-        return found.sum() + self._discrete.entropy(logits)
+        return found.sum() + self.discrete.entropy(logits)
 
     def kl(self, policy: Float[Array, " L"] | Balanced, other: Float[Array, " L"]) -> Float[Array, ""]:
-        """Kullback-Leibler divergence from ``other``: the sum over the components. Of beta, an estimate of that from
-        its own pi."""
+        """Divergence from ``other``: the sum over the components. Of beta, an estimate of that from its own pi."""
         if isinstance(policy, Balanced):
             return by_candidates.divergence(policy.shift, self._log_probs(policy)[1])
         (logits, mean, log_std), (others, centre, log_scale) = self._split(policy), self._split(other)
         ratio = jnp.exp(2 * (log_std - log_scale)) + ((mean - centre) * jnp.exp(-log_scale)) ** 2
-        return (log_scale - log_std + 0.5 * (ratio - 1)).sum() + self._discrete.kl(logits, others)
+        return (log_scale - log_std + 0.5 * (ratio - 1)).sum() + self.discrete.kl(logits, others)
 
     def masked(self, preferences: Float[Array, " L"], mask: Bool[Array, " A"] | None) -> Float[Array, " L"]:
         choices = self.choices
@@ -385,10 +389,10 @@ class GaussianActions:
     def vector(self, action: Float[Array, " n"]) -> Float[Array, " V"]:
         """The action as the environment gets it, as a vector: choices one-hot, then the numbers."""
         choice, numbers = self._parts(self.executed(action))
-        return jnp.append(self._discrete.vector(choice), numbers)
+        return jnp.append(self.discrete.vector(choice), numbers)
 
     def one_hot(self, action: Float[Array, " n"]) -> Float[Array, " A"]:
-        return self._discrete.vector(self._parts(action)[0])
+        return self.discrete.vector(self._parts(action)[0])
 
     def executed(self, action: Float[Array, " n"]) -> Float[Array, " n"]:
         """What the environment does with an action: numbers are squashed or clipped."""
@@ -397,17 +401,16 @@ class GaussianActions:
         return jnp.append(choice, jnp.where(self._squashes, jnp.tanh(numbers), jnp.clip(numbers, low, high)))
 
     def prediction_loss(self, outputs: Float[Array, " V"], action: Float[Array, " n"]) -> Float[Array, ""]:
-        """The loss of a model that predicts the action: the cross-entropy of choices, half the squared error of
-        numbers."""
+        """The cross-entropy of choices, and half the squared error of numbers."""
         choice, numbers = self._parts(self.executed(action))
         errors = 0.5 * ((outputs[self.choices :] - numbers) ** 2).sum()
-        return errors + self._discrete.prediction_loss(outputs[: self.choices], choice)
+        return errors + self.discrete.prediction_loss(outputs[: self.choices], choice)
 
     def predicts(self, outputs: Float[Array, " V"], action: Float[Array, " n"]) -> Bool[Array, " n"]:
         """Which components such a model predicts: choices, and numbers up to `CLOSE`."""
         choice, numbers = self._parts(self.executed(action))
         close = jnp.abs(outputs[self.choices :] - numbers) <= CLOSE
-        return jnp.append(self._discrete.predicts(outputs[: self.choices], choice), close)
+        return jnp.append(self.discrete.predicts(outputs[: self.choices], choice), close)
 
     def metrics(self, action: Float[Array, "T N n"], preferences: Float[Array, "T N L"]) -> dict[str, Array]:
         """Also the standard deviations, and the share of numbers beyond their limits."""

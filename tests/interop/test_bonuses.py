@@ -171,9 +171,9 @@ def test_gymnasium_spaces_are_known() -> None:
 def test_matrices_are_images_where_convolutions_can_see_them_and_vectors_otherwise() -> None:
     sizes = ((44, 44), (4, 84, 84), (43, 84), (2, 3))
     assert [Spaces.of(shape, 2).images for shape in sizes] == [True, True, False, False]
-    assert Spaces.of((4, 84, 80), 2, "stack").seen_shape == (84, 80)
+    assert Spaces.of((4, 84, 80), 2, "stack").spec.shape == (84, 80)
     spaces = Spaces.of((2, 3), 2)
-    assert (spaces.images, spaces.seen_shape) == (False, (6,))
+    assert (spaces.spec.kind, spaces.spec.shape) == ("vector", (6,))
     np.testing.assert_array_equal(spaces.observations(np.arange(6).reshape(2, 3))[0], [[0, 1, 2, 3, 4, 5]])
 
 

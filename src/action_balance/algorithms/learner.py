@@ -44,7 +44,7 @@ def init_agent(algorithm: Algorithm, obs_stats: RunningMeanStd, key: PRNGKeyArra
         env_state=None,
         observation=jnp.zeros(0),
         episode_return=jnp.zeros(0),
-        visits=jnp.zeros((spec.states, algorithm.choices.choices), jnp.int32),
+        visits=jnp.zeros((spec.states, algorithm.distribution.choices), jnp.int32),
         state_visits=jnp.zeros(spec.states, jnp.int32),
         first_reward=jnp.full((), -1, jnp.int32),
         key=named_key(key, "training"),

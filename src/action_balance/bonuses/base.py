@@ -28,7 +28,7 @@ from action_balance.config.methods import ACTION_BONUSES, INTRINSIC_BONUSES, NON
 from action_balance.config.registry import load_object
 from action_balance.config.serialization import from_dict
 from action_balance.core.running_stats import RunningMeanStd
-from action_balance.distributions import Distribution, MultiCategorical
+from action_balance.distributions import Distribution
 from action_balance.envs.actions import distribution_of
 from action_balance.envs.spec import EnvSpec
 from action_balance.errors import UserError
@@ -136,11 +136,6 @@ class Bonus:
     def distribution(self) -> Distribution:
         """The distribution over the environment's actions."""
         return distribution_of(self.spec, self.agent)
-
-    @property
-    def choices(self) -> MultiCategorical:
-        """The distribution over the discrete components of actions alone."""
-        return MultiCategorical(self.spec.nvec)
 
     def check(self) -> None:
         """Raise a `UserError` if the bonus cannot be used with this environment and these settings."""

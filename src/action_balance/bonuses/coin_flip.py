@@ -75,7 +75,7 @@ class CoinFlips(Bonus):
     @property
     def heads(self) -> int:
         """H: one per action, or one for the state."""
-        return self.choices.choices if self.pairs else 1
+        return self.distribution.choices if self.pairs else 1
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Any, CoinFlipState]:
         """A network whose outputs are zero, its prior, and an empty memory."""

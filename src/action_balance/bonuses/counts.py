@@ -58,7 +58,7 @@ class PairCounts(PairCounter):
         check_enumerable(self.spec, "--action-bonus hash")
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[None, Int[Array, "S A"]]:
-        return None, jnp.zeros((self.spec.countable, self.choices.choices), jnp.int32)
+        return None, jnp.zeros((self.spec.countable, self.distribution.choices), jnp.int32)
 
     def counts(self, params: Any, state: Int[Array, "S A"], obs: BonusObs) -> Float[Array, " A"]:
         return state[obs.index].astype(jnp.float32)

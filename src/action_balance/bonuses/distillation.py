@@ -92,7 +92,7 @@ class PairDistillation(Bonus):
         if not self.spec.is_image:
             what = "also vectors" if self.spec.is_mixed else "none"
             raise UserError(f"an action channel needs images, but this environment has {what}: use action-balance-rnd")
-        if (actions := self.choices.choices) > self.spec.frame_shape[0]:
+        if (actions := self.distribution.choices) > self.spec.frame_shape[0]:
             raise UserError(f"images have too few rows for an action channel of {actions} actions: use one-hot")
 
     def init(self, key: PRNGKeyArray, stats: RunningMeanStd) -> tuple[Any, Any]:
@@ -120,7 +120,7 @@ class PairDistillation(Bonus):
         if self.config.learns_from == "taken":
             taken: Array = batch.each(lambda obs, action, _: self._taken(module, obs, action))
             return taken
-        split = self.choices.split
+        split = self.distribution.discrete.split
 
         def every(obs: BonusObs, *_: Any) -> Array:
             return jnp.stack([part.mean() for part in split(module.all_errors(obs.normalized))]).sum()
@@ -133,4 +133,4 @@ class PairDistillation(Bonus):
             return module.error(obs.normalized, self.distribution.vector(action))
         if not self.spec.action_shape:
             return module.error(obs.normalized, action)
-        return self.choices.chosen(module.all_errors(obs.normalized), action).sum()
+        return self.distribution.discrete.chosen(module.all_errors(obs.normalized), action).sum()

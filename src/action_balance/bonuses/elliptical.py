@@ -206,7 +206,7 @@ class EllipticalPairs(Elliptical, PairCounter):
 
     @property
     def matrices(self) -> int:
-        return 1 if self.joint else self.choices.choices
+        return 1 if self.joint else self.distribution.choices
 
     def widths(self, state: EllipticalState, frame: Real[Array, "..."]) -> Float[Array, " A"]:
         """``phi(s)' C_a^-1 phi(s)`` of all actions."""

@@ -234,7 +234,7 @@ class HashedPairs(PairCounter, Hashed):
 
     @property
     def columns(self) -> int:
-        return self.choices.choices
+        return self.distribution.choices
 
     @property
     def total(self) -> int:

@@ -69,21 +69,17 @@ class InverseDynamics(eqx.Module):
     def losses(self, encoded: Encoded) -> Float[Array, "*b"]:
         """``-log p(a | phi(s), phi(s'))``, the cross-entropy summed over the action components; of continuous numbers,
         half the squared error."""
-
-        def one(before: Array, action: Array, after: Array) -> Array:
-            return self.distribution.prediction_loss(self._outputs(before, after), action)
-
-        losses: Array = encoded.each(one)
-        return losses
+        return self._each(encoded, self.distribution.prediction_loss)
 
     def accuracy(self, encoded: Encoded) -> Float[Array, ""]:
         """Proportion of the action components that the inverse model predicts."""
+        return self._each(encoded, self.distribution.predicts).mean()
+
+    def _each(self, encoded: Encoded, compare: Callable[[Array, Array], Array]) -> Array:
+        """A function of what the inverse model says and of the action, for every transition."""
 
         def one(before: Array, action: Array, after: Array) -> Array:
-            return self.distribution.predicts(self._outputs(before, after), action)
+            return compare(self.inverse(jnp.concatenate([before, after])), action)
 
         found: Array = encoded.each(one)
-        return found.mean()
-
-    def _outputs(self, before: Array, after: Array) -> Array:
-        return self.inverse(jnp.concatenate([before, after]))
+        return found

@@ -53,7 +53,7 @@ class UCB(Bonus):
         def bounds(counts: Array) -> Array:
             return jnp.sqrt(2 * jnp.log1p(counts.sum()) / (1 + counts))
 
-        return self.choices.per_component(bounds, self.counter.counts(params, state, obs))
+        return self.distribution.discrete.per_component(bounds, self.counter.counts(params, state, obs))
 
     def reward(self, params: Any, state: Any, rollout: Batch) -> tuple[Float[Array, "T N"], Any]:
         """As the counter: its bonus of the pairs that were taken, and its state with this rollout."""

@@ -93,9 +93,7 @@ class EnvSpec:
         if min(self.nvec, default=1) < 1:
             raise UserError(f"an action component needs a choice, not {self.nvec}")
         if not all(low < high for low, high in limits(self.bounds)):
-            raise UserError(
-                f"the bounds of continuous actions must be pairs of a lower and an upper one: {self.bounds}"
-            )
+            raise UserError(f"bounds of continuous actions must be pairs of a lower and an upper one: {self.bounds}")
 
     @property
     def is_image(self) -> bool:

@@ -14,7 +14,7 @@ from action_balance.core.balance import mix_uniform
 from action_balance.core.keys import named_key
 from action_balance.core.losses import linear_decay
 from action_balance.core.running_stats import RunningMeanStd
-from action_balance.distributions import Distribution, MultiCategorical
+from action_balance.distributions import Distribution
 from action_balance.envs.actions import distribution_of, for_environment
 from action_balance.envs.frame_stack import push
 from action_balance.envs.mixed import MixedStats, split_frame, split_images, state_number
@@ -34,9 +34,7 @@ class Exploration:
     def __post_init__(self) -> None:
         _ = self.bonuses  # one that does not fit the environment is refused at once
         if not self.spec.lists_actions and (self.config.epsilon or self.config.exploration.epsilon_end):
-            raise UserError(
-                "--epsilon is for discrete actions, and these are continuous: leave it out, or use --method ppo"
-            )
+            raise UserError("--epsilon is for discrete actions, not continuous ones: leave it out, or use --method ppo")
 
     @cached_property
     def distribution(self) -> Distribution:
@@ -136,12 +134,7 @@ class Exploration:
         if epsilon is None and not self.config.epsilon:
             return policy
         chance = self.config.epsilon if epsilon is None else epsilon
-        return self.choices.per_component(lambda x, m: mix_uniform(x, chance, m), policy, mask)
-
-    @property
-    def choices(self) -> MultiCategorical:
-        """The distribution over the discrete components alone."""
-        return MultiCategorical(self.spec.nvec)
+        return self.distribution.discrete.per_component(lambda x, m: mix_uniform(x, chance, m), policy, mask)
 
     def executed(self, action: Shaped[Array, "..."]) -> Shaped[Array, "..."]:
         """What the environment gets of an action."""

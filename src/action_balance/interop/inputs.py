@@ -68,16 +68,8 @@ class Spaces:
         """A, the number of choices of all discrete components; 0 where there are none, or actions do not matter."""
         return sum(self.choices.nvec)
 
-    @property
-    def images(self) -> bool:
-        return self.spec.is_image
-
-    @property
-    def seen_shape(self) -> tuple[int, ...]:
-        return self.encoding.shape
-
     def observations(self, obs: Any, name: str = "obs") -> tuple[np.ndarray, tuple[int, ...]]:
-        """The frames of one or many observations, (B, *seen_shape), and the leading axes."""
+        """The frames of one or many observations, (B, ...), and the leading axes."""
         arrays, lead = list[np.ndarray](), None
         for leaf in self.leaves:
             array, axes = _leaf_array(leaf, obs, name)
@@ -119,9 +111,7 @@ class Spaces:
                 f"{(*lead, self.actions)}: one number for each action"
             )
         if np.isnan(given).any() or np.isposinf(given).any():
-            raise UserError(
-                "logits has NaN or infinite values: the policy may have diverged; try a lower learning rate"
-            )
+            raise UserError("logits has NaN or infinity: the policy may have diverged; try a lower learning rate")
         return given.astype(np.float32).reshape(-1, self.actions)
 
 

@@ -156,7 +156,7 @@ def _without_flags(message: str, bonuses: tuple[str, ...], names: set[str]) -> s
 
 
 def default_width(width: int | None, spaces: Spaces) -> int:
-    default = _IMAGE_WIDTH if spaces.images else _WIDTH
+    default = _IMAGE_WIDTH if spaces.spec.is_image else _WIDTH
     return default if width is None else index(width)
 
 

@@ -129,12 +129,7 @@ class Agent:
         Returns:
             An action that the environment's ``step`` takes, or an array of them.
         """
-        check_name("mode", mode, ACTION_MODES)
-        self._need_mask(mask)
-        if mode == "behaviour":
-            self._need_bonuses("behaviour policy")
-        if mode == "greedy":
-            self._need_policy("most probable action")
+        self._check(mode, ACTION_MODES, mask)
         seen, lead = self._translator.observations(obs)
         filled = padded(seen)
         key, kind, number = self._draw(key, lead, len(filled))
@@ -172,15 +167,12 @@ class Agent:
         """
         if not self.spec.lists_actions:
             raise UserError("continuous actions have no probabilities: call normal for means and standard deviations")
-        check_name("mode", mode, ("sampled", "behaviour"))
-        self._need_mask(mask)
-        if mode == "behaviour":
-            self._need_bonuses("behaviour policy")
+        self._check(mode, ("sampled", "behaviour"), mask)
         made, lead = self._view(obs, mask, began)
         logits = made.pi if mode == "sampled" else made.beta
 
         def softmax(one: Array) -> Array:
-            return self._algorithm.choices.per_component(jax.nn.softmax, one)
+            return self._algorithm.distribution.discrete.per_component(jax.nn.softmax, one)
 
         return _cut(jax.vmap(softmax)(logits), lead)
 
@@ -201,7 +193,7 @@ class Agent:
         if self.spec.lists_actions:
             raise UserError("this agent has no continuous actions: call probabilities")
         self._need_policy("normal distribution")
-        self._need_mask(mask)
+        self._check("sampled", ACTION_MODES, mask)
         made, lead = self._view(obs, mask, began)
         distribution = self._algorithm.distribution
         _, mean, log_std = np.split(_cut(made.pi, lead), [distribution.choices, distribution.outputs], axis=-1)
@@ -330,9 +322,7 @@ class Agent:
         if key.shape == () and lead:
             return key, "batch", 0
         if key.shape != lead:
-            raise UserError(
-                f"the observations have the leading axes {lead}, but the keys {key.shape}: pass one key for each"
-            )
+            raise UserError(f"observations have the leading axes {lead}, but keys {key.shape}: pass one key for each")
         return key.reshape(-1)[np.minimum(np.arange(room), key.size - 1)], "each", 0
 
     def _mask(self, mask: Any, lead: tuple[int, ...]) -> np.ndarray | None:
@@ -348,7 +338,13 @@ class Agent:
         except (TypeError, ValueError):
             raise UserError(f"mask has the wrong shape: pass a mask for each of the {count} observations") from None
 
-    def _need_mask(self, mask: Any) -> None:
+    def _check(self, mode: str, modes: tuple[str, ...], mask: Any) -> None:
+        """Raise a `UserError` if the agent cannot act in a mode, or lacks a mask."""
+        check_name("mode", mode, modes)
+        if mode == "behaviour":
+            self._need_bonuses("behaviour policy")
+        if mode == "greedy":
+            self._need_policy("most probable action")
         if mask is None and self.spec.masked:
             raise UserError(
                 'this agent was trained with action masks: pass mask=info["action_mask"], or ones to allow all actions'

@@ -32,13 +32,13 @@ class PQN(Algorithm):
     @property
     def heads(self) -> Heads:
         # The second head begins at zero, and stays so where there is no intrinsic reward.
-        return super().heads._replace(values=self.choices.choices, value_gain=0.0, norm=True)
+        return super().heads._replace(values=self.distribution.choices, value_gain=0.0, norm=True)
 
     def evaluate(self, first: Array, second: Array, mask: Array | None) -> tuple[Array, Array]:
         """Q-values, and the values of both streams under the action that is greedy in Q."""
         q = mask_logits(self.settings.extrinsic_coef * first + self.settings.intrinsic_coef * second, mask)
-        best = self.choices.mode(q)
-        return q, jnp.stack([self.choices.chosen(one, best).mean() for one in (second, first)])
+        best = self.distribution.discrete.mode(q)
+        return q, jnp.stack([self.distribution.discrete.chosen(one, best).mean() for one in (second, first)])
 
     def policy(self, preferences: Array, mask: Array | None) -> Array:
         """Logits of a softmax over Q-values, or of the greedy policy, which draws one of equally good actions."""
@@ -48,7 +48,7 @@ class PQN(Algorithm):
         def greedy(q: Array) -> Array:
             return jnp.where(q < q.max(), FORBIDDEN, 0.0)
 
-        return self.choices.per_component(greedy, preferences)
+        return self.distribution.discrete.per_component(greedy, preferences)
 
     def targets(self, experience: Experience) -> Targets:
         """Lambda-returns ``G_t = r_t + gamma ((1 - lambda) V(s_{t+1}) + lambda G_{t+1})``."""
@@ -57,7 +57,7 @@ class PQN(Algorithm):
 
     def loss(self, first: Array, second: Array, samples: Samples, coef: Array, mean: Mean) -> tuple[Array, Metrics]:
         def of_sample(sample: Samples, extrinsic: Array, intrinsic: Array) -> Array:
-            taken = jnp.stack([self.choices.chosen(one, sample.action) for one in (intrinsic, extrinsic)])
+            taken = jnp.stack([self.distribution.discrete.chosen(one, sample.action) for one in (intrinsic, extrinsic)])
             returns = jnp.broadcast_to(sample.targets[:, None], taken.shape)
             return squared_error(taken, returns).mean(axis=-1)
 
@@ -77,7 +77,9 @@ class PQN(Algorithm):
 
         def one(preferences: Array, bonus: Array, mask: Array | None) -> Array:
             parts = (self.shift(preferences, bonus, coef, mask), preferences)
-            shifted, pi = (self.choices.per_component(jax.nn.softmax, self.policy(part, mask)) for part in parts)
+            shifted, pi = (
+                self.distribution.discrete.per_component(jax.nn.softmax, self.policy(part, mask)) for part in parts
+            )
             return jnp.abs(shifted - pi).sum() / (2 * len(self.spec.nvec))
 
         return {self.distance_name: each(one)(trajectory.preferences, trajectory.action_bonus, trajectory.mask).mean()}

@@ -58,9 +58,7 @@ class RolloutBuffer(eqx.Module):
         """An empty buffer. Frames before the first are never seen: they belong to other episodes."""
         spec, distribution = algorithm.spec, algorithm.distribution
         depth, shape, steps = spec.shape[0], spec.frame_shape, algorithm.config.algorithm.rollout_steps
-        times = depth + steps
-        of_preferences = distribution.preferences + distribution.scores + (distribution.choices if spec.masked else 0)
-        noted = math.prod(distribution.action_shape) + 3 + of_preferences
+        times, noted = depth + steps, sum(_sizes(distribution, spec.masked))
         return cls(
             frames=Frames(jnp.zeros((times, envs, *shape), spec.dtype), jnp.zeros((times, envs), bool), depth),
             final_obs=jnp.zeros((steps, envs, *shape), spec.dtype),
@@ -73,13 +71,10 @@ class RolloutBuffer(eqx.Module):
         )
 
     @property
-    def _components(self) -> int:
-        return math.prod(self.distribution.action_shape)
-
-    @property
-    def _rest(self) -> Array:
-        """The notes after the action."""
-        return self.notes[..., self._components :]
+    def _noted(self) -> list[Array]:
+        """The parts of the notes."""
+        ends = tuple(accumulate(_sizes(self.distribution, self.masked)))
+        return jnp.split(self.notes, ends[:-1], axis=-1)
 
     @property
     def next_obs(self) -> Real[Array, "T M ..."]:
@@ -89,36 +84,30 @@ class RolloutBuffer(eqx.Module):
 
     @property
     def action(self) -> Real[Array, "T M *c"]:
-        chosen = self.notes[..., : self._components].astype(self.distribution.dtype)
+        chosen = self._noted[0].astype(self.distribution.dtype)
         return chosen.reshape(*chosen.shape[:2], *self.distribution.action_shape)
 
     @property
     def log_prob(self) -> Float[Array, "T M"]:
-        return self._rest[..., 0]
+        return self._noted[1][..., 0]
 
     @property
     def values(self) -> Float[Array, "T M 2"]:
-        return self._rest[..., 1:3]
+        return self._noted[2]
 
     @property
     def preferences(self) -> Float[Array, "T M L"]:
-        return self._decided[0]
+        return self._noted[3]
 
     @property
     def action_bonus(self) -> Any:
         """The scores that acting used, as `Trajectory` has them."""
-        return self.distribution.unflat(self._decided[1])
+        return self.distribution.unflat(self._noted[4])
 
     @property
     def mask(self) -> Bool[Array, "T M A"] | None:
         """Which choices were allowed; None where the environment gives no masks."""
-        return self._decided[2] > 0 if self.masked else None
-
-    @property
-    def _decided(self) -> list[Array]:
-        """Preferences, scores and the mask, which is empty without masks."""
-        ends = accumulate((3, self.distribution.preferences, self.distribution.scores))
-        return jnp.split(self._rest, tuple(ends), axis=-1)[1:]
+        return self._noted[5] > 0 if self.masked else None
 
     def see(self, frame: Real[Array, "M ..."], ends: EpisodeEnds | None) -> "RolloutBuffer":
         """Add the frame that the next step starts from."""
@@ -137,6 +126,11 @@ class RolloutBuffer(eqx.Module):
         frame = jax.lax.dynamic_slice_in_dim(self.frames.frame, self.time, depth)
         began = jax.lax.dynamic_slice_in_dim(self.frames.began, self.time, depth)
         return Frames(frame, began, depth).stacks()[0]
+
+
+def _sizes(actions: Distribution, masked: bool) -> tuple[int, ...]:
+    """Numbers of each part of the notes: action, log beta(a|s), both values, preferences, scores, mask."""
+    return math.prod(actions.action_shape), 1, 2, actions.preferences, actions.scores, masked * actions.choices
 
 
 def _put(array: Array, row: Array | np.ndarray, place: Array) -> Array:
