@@ -170,7 +170,7 @@ def test_gymnasium_spaces_are_known() -> None:
 
 def test_matrices_are_images_where_convolutions_can_see_them_and_vectors_otherwise() -> None:
     sizes = ((44, 44), (4, 84, 84), (43, 84), (2, 3))
-    assert [Spaces.of(shape, 2).images for shape in sizes] == [True, True, False, False]
+    assert [Spaces.of(shape, 2).spec.is_image for shape in sizes] == [True, True, False, False]
     assert Spaces.of((4, 84, 80), 2, "stack").spec.shape == (84, 80)
     spaces = Spaces.of((2, 3), 2)
     assert (spaces.spec.kind, spaces.spec.shape) == ("vector", (6,))
