@@ -417,7 +417,7 @@ class GaussianActions:
         numbers, (low, high) = action[..., len(self.nvec) :], np.array(self.limits, np.float32).T
         found = {
             "action_std": jnp.exp(preferences[..., self.outputs :]).mean(),
-            "action_clipped": ((numbers < low) | (numbers > high)).mean(),
+            "action_clipped": (~self._squashes & ((numbers < low) | (numbers > high))).mean(),
         }
         return {**found, "action_frequency": _each(self.one_hot)(action).mean(axis=(0, 1))} if self.nvec else found
 

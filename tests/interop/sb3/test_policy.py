@@ -8,7 +8,7 @@ from gymnasium import spaces
 from stable_baselines3.common.policies import ActorCriticPolicy
 
 from action_balance.core.candidates import log_weight
-from action_balance.interop.sb3.policy import Candidates, ExploringMlpPolicy, ExploringPolicy, ShiftedObs, exploring
+from action_balance.interop.sb3.policy import ExploringMlpPolicy, ExploringPolicy, Resampled, ShiftedObs, exploring
 
 OBS, ACTIONS = spaces.Box(-1, 1, (3,)), spaces.Discrete(2)
 SEEN = th.tensor([[0.1, -0.2, 0.3], [0.5, 0.5, -0.5]])
@@ -67,7 +67,7 @@ def test_a_continuous_action_has_the_density_of_the_candidate_that_was_drawn() -
         actions, _, log_prob = own(SEEN)
         means = own.predict(SEEN.numpy(), deterministic=True)[0].reshape(2, 2)
     ((obs, candidates),), drawn = asked, own.acted.shift
-    assert isinstance(drawn, Candidates)
+    assert isinstance(drawn, Resampled)
     assert (obs == SEEN).all()
     assert candidates.shape == (2, 4, 1, 2)
     mine = (candidates == actions[:, None]).all(dim=-1).all(dim=-1).numpy()
@@ -98,7 +98,7 @@ def test_candidates_are_drawn_by_the_softmax_of_their_shift() -> None:
     with th.no_grad():
         own(SEEN[:1].expand(4000, 3))
     drawn = own.acted.shift
-    assert isinstance(drawn, Candidates)
+    assert isinstance(drawn, Resampled)
     chances = drawn.shift.softmax(dim=-1)[:, 1]
     for low in (0.0, 0.5):
         within = (chances >= low) & (chances < low + 0.5)

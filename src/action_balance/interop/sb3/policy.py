@@ -17,7 +17,7 @@ from torch import nn
 from action_balance.interop.tensors import candidate_log_weight
 
 
-class Candidates(NamedTuple):
+class Resampled(NamedTuple):
     """Continuous actions that were drawn from the policy, and which of them was taken."""
 
     shift: th.Tensor  # (B, K); one of them is drawn by its softmax
@@ -30,13 +30,13 @@ class ShiftedObs(NamedTuple):
     """Observations of a minibatch, and what action balance added to the logits when the actions were chosen."""
 
     obs: PyTorchObs
-    shift: th.Tensor | tuple[th.Tensor, ...]  # (B, A); where actions are continuous, the fields of `Candidates`
+    shift: th.Tensor | tuple[th.Tensor, ...]  # (B, A); where actions are continuous, the fields of `Resampled`
 
 
 class Acted(NamedTuple):
     """What the last decision of a policy was based on, beside its observations."""
 
-    shift: th.Tensor | Candidates | None  # what was added to the logits, (B, A); None without action balance
+    shift: th.Tensor | Resampled | None  # what was added to the logits, (B, A); None without action balance
     intrinsic_value: th.Tensor | None  # of the intrinsic stream, (B,); None without it
 
 
@@ -46,7 +46,7 @@ class BalancedGaussian(DiagGaussianDistribution):
     Its entropy and its mode are those of the Gaussian.
     """
 
-    def __init__(self, gaussian: DiagGaussianDistribution, candidates: Candidates) -> None:
+    def __init__(self, gaussian: DiagGaussianDistribution, candidates: Resampled) -> None:
         super().__init__(gaussian.action_dim)
         self.distribution, self.candidates = gaussian.distribution, candidates
 
@@ -105,13 +105,13 @@ class ExploringPolicy(ActorCriticPolicy):
         policy: Any = super()._get_action_dist_from_latent(latent_pi)
         if callable(self._shift):
             self._shift = self._draw(policy.distribution, self._shift)
-        return BalancedGaussian(policy, self._shift) if isinstance(self._shift, Candidates) else policy
+        return BalancedGaussian(policy, self._shift) if isinstance(self._shift, Resampled) else policy
 
-    def _draw(self, gaussian: Any, shift_of: Callable[..., th.Tensor]) -> Candidates:
+    def _draw(self, gaussian: Any, shift_of: Callable[..., th.Tensor]) -> Resampled:
         """Draw candidates, and one of them by Eq. 5."""
         actions = gaussian.sample((self.candidates,)).movedim(0, 1)
         shift = shift_of(candidates=actions.reshape(*actions.shape[:2], *(self.action_space.shape or ())))
-        return Candidates(shift, shift.softmax(dim=-1).multinomial(1), actions, _log_probs(gaussian, actions))
+        return Resampled(shift, shift.softmax(dim=-1).multinomial(1), actions, _log_probs(gaussian, actions))
 
     def forward(self, obs: Any, deterministic: bool = False) -> tuple[th.Tensor, th.Tensor, th.Tensor]:
         if self.shift_of is not None:
@@ -131,7 +131,7 @@ class ExploringPolicy(ActorCriticPolicy):
         that was taken, and entropies those of the Gaussian."""
         if not isinstance(obs, ShiftedObs):
             return super().evaluate_actions(obs, actions)
-        self._shift = Candidates(*obs.shift) if isinstance(obs.shift, tuple) else obs.shift
+        self._shift = Resampled(*obs.shift) if isinstance(obs.shift, tuple) else obs.shift
         try:
             return super().evaluate_actions(obs.obs, actions)
         finally:

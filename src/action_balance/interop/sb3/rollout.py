@@ -1,7 +1,7 @@
 """One rollout of Stable-Baselines3: where episodes ended, what was added to the logits, and the second stream.
 
 Axes: T steps, N environments, A choices of all action components. Where actions are continuous, what was added is one
-array for each field of `Candidates`.
+array for each field of `Resampled`.
 """
 
 from typing import Any, NamedTuple
