@@ -10,6 +10,8 @@ from jax.flatten_util import ravel_pytree
 from scipy import stats
 
 from action_balance.distributions import Balanced, Candidates, GaussianActions
+from action_balance.envs.actions import for_agent, for_environment
+from action_balance.envs.spec import EnvSpec
 
 #: Two bounded numbers, then a discrete component of two choices with a number that is bounded below.
 TWO = GaussianActions(((-1.0, 1.0), (-1.0, 1.0)))
@@ -148,3 +150,13 @@ def test_a_coefficient_of_zero_leaves_the_policy_as_it_is() -> None:
     found = [PAIRS.log_prob(beta, action), PAIRS.entropy(beta), PAIRS.kl(beta, PI)]
     expected = [PAIRS.log_prob(PI, action), PAIRS.entropy(PI), 0.0]
     np.testing.assert_allclose(jnp.stack(found), np.array(expected), atol=1e-6)
+
+
+def test_the_environment_gets_numbers_in_its_units_and_never_beyond_its_bounds() -> None:
+    spec = EnvSpec("vector", (1,), (2,), bounds=((-1.4, 2.3), (0.0, None)))
+    found = [for_environment(spec, jnp.array([1.0, end, 5.0])) for end in (-1.0, 0.0, 1.0)]
+    np.testing.assert_allclose(found, [[1, -1.4, 5], [1, 0.45, 5], [1, 2.3, 5]], rtol=1e-6)
+    assert found[0][1] >= np.float32(-1.4)
+    assert found[2][1] <= np.float32(2.3)
+    back = for_agent(spec, np.array([[1, 2.3, -3.0]]))  # below the bound of the last
+    assert back.tolist() == [[1, 1, 0]]

@@ -1,8 +1,8 @@
 """The distributions over actions: `MultiCategorical` over actions that can be listed, and `GaussianActions`.
 
-Both have the same interface, and no other module asks which of them it has. An action of several components is a choice
-in each of them, or a number; the policy is a product of distributions, so log-probabilities, entropies and divergences
-are sums over components.
+Both have the same interface: algorithms, rollouts and engines do not know which of them they have. An action of several
+components is a choice in each of them, or a number; the policy is a product of distributions, so log-probabilities,
+entropies and divergences are sums over components.
 
 What the policy's network says of a state is one vector of preferences: the logits of all choices, and after them the
 means and log standard deviations of all numbers. The behaviour policy beta is such a vector, too, or, where Eq. 5 is
@@ -339,7 +339,9 @@ class GaussianActions:
             return self.entropy(policy.pi) + by_candidates.entropy_difference(policy.shift, drift, now)
         logits, mean, log_std = self._split(policy)
         found = log_std + 0.5 * math.log(2 * math.pi * math.e)
-        if self.squashed:  # plus the mean of the logarithm of tanh's slope, by Gauss-Hermite quadrature
+        if self.at_random:
+            found = jnp.where(np.isfinite(np.ptp(self.limits, axis=1)), math.log(2), found)
+        elif self.squashed:  # plus the mean of the logarithm of tanh's slope, by Gauss-Hermite quadrature
             nodes, weights = np.polynomial.hermite_e.hermegauss(NODES)
             slopes = _log_slope(mean[:, None] + jnp.exp(log_std)[:, None] * nodes.astype(np.float32))
             found = found + jnp.where(self._squashes, slopes @ (weights / weights.sum()).astype(np.float32), 0.0)
@@ -416,7 +418,7 @@ class GaussianActions:
         """Also the standard deviations, and the share of numbers beyond their limits."""
         numbers, (low, high) = action[..., len(self.nvec) :], np.array(self.limits, np.float32).T
         found = {
-            "action_std": jnp.exp(preferences[..., self.outputs :]).mean(),
+            "action_std": jnp.exp(preferences[..., self.outputs :]).mean() * (3**-0.5 if self.at_random else 1.0),
             "action_clipped": (~self._squashes & ((numbers < low) | (numbers > high))).mean(),
         }
         return {**found, "action_frequency": _each(self.one_hot)(action).mean(axis=(0, 1))} if self.nvec else found

@@ -32,10 +32,39 @@ def test_the_weight_of_a_candidate_is_that_of_the_softmax_times_their_number() -
     assert math.exp(found) == pytest.approx(3 * 2 / 8)
 
 
-def test_a_policy_that_has_changed_weights_the_other_candidates_but_not_the_action_itself() -> None:
+def test_what_a_policy_that_has_changed_adds_to_the_other_candidates_is_weighted_by_the_odds_of_each() -> None:
     shift, drift = jnp.log(jnp.array([1.0, 2.0, 5.0])), jnp.log(jnp.array([4.0, 3.0, 0.5]))
     found = log_weight(shift, drift, jnp.array([False, True, False]))
-    assert math.exp(found) == pytest.approx(3 * 2 / (1 * 4 + 2 + 5 * 0.5))
+    odds = 1 / 7, 5 / 3
+    mean = (odds[0] * 4 + odds[1] * 0.5) / sum(odds)
+    assert math.exp(found) == pytest.approx(3 * 2 / 8 / mean ** sum(odds))
+
+
+def test_an_advantage_that_all_actions_share_leaves_the_policy_as_it_is() -> None:
+    """For every set of candidates, the gradient of log q has the mean 0 over the action that is drawn."""
+    shift, identity = jnp.array([0.3, -1.0, 1.2, 0.0]), jnp.eye(4)
+    each = jax.vmap(jax.grad(lambda drift, mine: drift @ mine + log_weight(shift, drift, mine > 0)), in_axes=(None, 0))
+    gradients = each(jnp.zeros(4), identity)
+    np.testing.assert_allclose(jax.nn.softmax(shift) @ gradients, jnp.zeros(4), atol=1e-6)
+
+
+@pytest.mark.parametrize("count", [2, 4, 16])
+def test_the_gradient_is_that_of_what_the_procedure_draws(count: int) -> None:
+    """The gradient of the share of action 0 by the logits of pi, for any number of candidates, in a small world."""
+    actions, chosen = drawn(count, 100_000, seed=2)
+    scores = np.eye(4)[actions] - PI  # grad log pi of every candidate
+    is_first = np.take_along_axis(actions, chosen[:, None], 1) == 0
+    exact = (is_first * scores.sum(axis=1)).mean(axis=0)
+
+    def score(actions: jax.Array, chosen: jax.Array) -> jax.Array:
+        mine = jnp.arange(count) == chosen
+        return jax.grad(lambda drift: (drift * mine).sum() + log_weight(jnp.asarray(SHIFT)[actions], drift, mine))(
+            jnp.zeros(count)
+        )
+
+    weights = jax.jit(jax.vmap(score))(jnp.asarray(actions), jnp.asarray(chosen))
+    found = (is_first * (np.asarray(weights)[..., None] * scores).sum(axis=1)).mean(axis=0)
+    np.testing.assert_allclose(found, exact, atol=0.012)
 
 
 def test_a_single_candidate_is_drawn_from_the_policy_itself() -> None:

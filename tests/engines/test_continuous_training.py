@@ -68,7 +68,8 @@ def test_a_random_agent_acts_uniformly_within_the_bounds(tmp_path: Path) -> None
         (["--action-bonus", "hash"], "the action bonus hash scores all actions of a list"),
         (["--algorithm", "pqn"], "pqn compares all actions of a list"),
         (["--method", "epsilon-greedy"], "--epsilon is for discrete actions"),
-        (["--action-bonus", "distillation", "--learns-from", "all"], "continuous actions have no channel and no list"),
+        (["--epsilon-end", "0"], "--epsilon is for discrete actions"),
+        (["--action-bonus", "distillation", "--learns-from", "all"], "continuous actions need --embedding one-hot"),
     ],
 )
 def test_what_needs_a_list_of_actions_is_refused(

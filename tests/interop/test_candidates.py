@@ -70,7 +70,7 @@ def test_candidates_of_a_dictionary_are_scored_as_a_whole() -> None:
     [
         (lambda: box().shift(OBS), "pass candidates=actions"),
         (lambda: box().bonus(OBS), "pass candidates=actions"),
-        (lambda: box().shift(OBS, np.ones((8, 2)), candidates=DRAWN), "without a mask"),
+        (lambda: box().shift(OBS, np.ones((8, 2)), candidates=DRAWN), "candidates have no mask"),
         (lambda: box().shift(OBS, candidates=TAKEN), r"candidates has shape \(8, 2\), but must have the axes \(8,\)"),
         (lambda: box().shift(OBS, candidates=DRAWN[:, :0]), r"candidates has shape \(8, 0, 2\)"),
         (lambda: box().shift(OBS, candidates=DRAWN * np.nan), "candidates has values that are not finite"),

@@ -86,7 +86,9 @@ class PairDistillation(Bonus):
     def check(self) -> None:
         """An action channel needs images, with a row for every action, and learning from all actions a list of them."""
         if not self.spec.lists_actions and self.config != DistillationConfig():
-            raise UserError("continuous actions have no channel and no list: use one-hot, and learn from those taken")
+            raise UserError(
+                "continuous actions need --embedding one-hot and --learns-from taken, as in --method action-balance-rnd"
+            )
         if self.config.embedding != "channel":
             return
         if not self.spec.is_image:

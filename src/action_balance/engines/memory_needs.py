@@ -88,10 +88,12 @@ def device_rollout(agent: AgentConfig, spec: EnvSpec) -> int:
         return 0
     sees_images = spec.is_image or spec.is_mixed
     units = agent.recurrent_units * (2 if agent.network.trunks == "separate" and not sees_images else 1)
-    # Observation and next observation; action, log-probability, preferences, two values, the reward and the memory.
+    # Observation and next observation; what was decided, two values, the reward and the memory.
     frame = _frame_size(spec) * np.dtype(spec.dtype).itemsize
     actions = distribution_of(spec, agent)
-    step = 2 * frame + NUMBER * (math.prod(actions.action_shape) + 1 + actions.preferences + 2 + 1 + units)
+    candidates = 0 if spec.lists_actions else actions.scores + actions.draws
+    decision = math.prod(actions.action_shape) + 1 + actions.preferences + candidates
+    step = 2 * frame + NUMBER * (decision + 3 + units)
     layers = NUMBER * (GATES * units + (0 if sees_images else agent.network.hidden * agent.network.layers))
     return agent.steps_per_update * step + agent.steps_per_update // agent.algorithm.minibatches * layers
 

@@ -9,7 +9,7 @@ from jaxtyping import Array, Real, Shaped
 
 from action_balance.config.agent import AgentConfig
 from action_balance.distributions import Distribution, GaussianActions, MultiCategorical
-from action_balance.envs.spec import EnvSpec
+from action_balance.envs.spec import EnvSpec, limits
 
 
 def distribution_of(spec: EnvSpec, agent: AgentConfig) -> Distribution:
@@ -25,7 +25,8 @@ def for_environment(spec: EnvSpec, executed: Real[Array, "..."]) -> Real[Array, 
     if spec.lists_actions:
         return executed
     origins, units = np.array(spec.action_units, np.float32).T
-    numbers = origins + units * executed[len(spec.nvec) :]
+    low, high = np.array(limits(spec.bounds), np.float32).T
+    numbers = jnp.clip(origins + units * executed[len(spec.nvec) :], low, high)  # which rounding may leave
     return jnp.concatenate([executed[: len(spec.nvec)], numbers])
 
 

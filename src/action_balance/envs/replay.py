@@ -3,6 +3,7 @@
 The recorded actions are taken again with the same random numbers. Axis: T steps.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -94,9 +95,10 @@ class Replay:
         steps = len(self.actions)
         ended = moment.terminated or moment.truncated
         same = moment.terminated == self.terminated if step == steps else not ended
-        # Programs round differently, which physics amplifies from step to step.
-        close = max(1e-6, 1e-4 * float(np.abs(self.rewards).max()))
-        if not same or not abs(moment.reward - float(self.rewards[step - 1])) <= close:
+        recorded = float(self.rewards[step - 1])
+        # Programs round differently, which the physics of continuous actions amplify from step to step.
+        drifts = 1e-4 * float(np.abs(self.rewards).max()) if self.actions.dtype.kind == "f" else 0.0
+        if not same or not math.isclose(moment.reward, recorded, rel_tol=1e-5, abs_tol=max(1e-6, drifts)):
             raise UserError(
                 f"{self.name} does not repeat an episode with the same random numbers and actions (step {step:,} of "
                 f"{steps:,} differs): it must draw them from its random key, or from self.np_random in Gymnasium"

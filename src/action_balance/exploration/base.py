@@ -33,7 +33,7 @@ class Exploration:
 
     def __post_init__(self) -> None:
         _ = self.bonuses  # one that does not fit the environment is refused at once
-        if not self.spec.lists_actions and (self.config.epsilon or self.config.exploration.epsilon_end):
+        if not self.spec.lists_actions and (self.config.epsilon or self.config.exploration.epsilon_end is not None):
             raise UserError("--epsilon is for discrete actions, not continuous ones: leave it out, or use --method ppo")
 
     @cached_property

@@ -210,8 +210,10 @@ class ActionBalance(Module):
             if given is not None:
                 raise UserError("all discrete actions are balanced at once: leave out candidates")
             return None
-        if given is None or mask is not None:
-            raise UserError("continuous actions are balanced by candidates, without a mask: pass candidates=actions")
+        if given is None:
+            raise UserError("continuous actions are balanced by candidates: pass candidates=actions")
+        if mask is not None:
+            raise UserError("candidates have no mask: leave it out, and draw candidates that are allowed")
         return padded(self._settings.spaces.candidates(to_numpy(given), lead))
 
     def _allowed(self, mask: Any, lead: tuple[int, ...]) -> np.ndarray:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from action_balance.core.candidates import LEAST
 from action_balance.errors import UserError
 
 
@@ -66,9 +67,11 @@ def candidate_log_weight(shift: Any, drift: Any, chosen: Any) -> Any:
     Returns:
         One number per action, (...).
     """
-    mine = chosen[..., None]
-    others = drift.scatter(-1, mine, 0.0)  # the action itself is given
-    return shift.gather(-1, mine)[..., 0] + math.log(shift.shape[-1]) - (shift + others).logsumexp(-1)
+    mine, shares = chosen[..., None], shift.softmax(-1)
+    weight = shift.gather(-1, mine)[..., 0] + math.log(shift.shape[-1]) - shift.logsumexp(-1)
+    others = (shares / (1 - shares).clamp(min=LEAST)).scatter(-1, mine, 0.0)
+    total = others.sum(-1)
+    return weight - total * ((drift + others.log()).logsumexp(-1) - total.log())
 
 
 def to_tensors(arrays: dict[str, np.ndarray]) -> dict[str, Any]:

@@ -193,7 +193,6 @@ class Agent:
         if self.spec.lists_actions:
             raise UserError("this agent has no continuous actions: call probabilities")
         self._need_policy("normal distribution")
-        self._check("sampled", ACTION_MODES, mask)
         made, lead = self._view(obs, mask, began)
         distribution = self._algorithm.distribution
         _, mean, log_std = np.split(_cut(made.pi, lead), [distribution.choices, distribution.outputs], axis=-1)
