@@ -274,7 +274,8 @@ class GaussianActions:
 
     def _split(self, preferences: Array) -> tuple[Array, Array, Array]:
         """Logits, means and log standard deviations."""
-        return tuple(jnp.split(preferences, (self.choices, self.outputs)))  # type: ignore[return-value]
+        logits, mean, log_std = jnp.split(preferences, (self.choices, self.outputs))
+        return logits, mean, log_std
 
     def _parts(self, action: Array) -> tuple[Array, Array]:
         """The choices and the numbers of an action."""

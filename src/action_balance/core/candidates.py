@@ -32,6 +32,8 @@ from action_balance.core.options import Normalization
 
 #: Least share of all other candidates: where one has nearly all, the variance would be large.
 LEAST = 0.05
+#: Least share of a candidate, of which there is a logarithm.
+TINY = 1e-30
 
 
 def normalize_candidates(bonus: Float[Array, " K"], kind: Normalization = "l2") -> Float[Array, " K"]:
@@ -61,7 +63,7 @@ def log_weight(shift: Float[Array, " K"], drift: Float[Array, " K"], mine: Bool[
     weight = jnp.where(mine, shift, 0.0).sum() + math.log(len(shift)) - jax.nn.logsumexp(shift)
     if len(shift) == 1:
         return weight
-    shares = jax.nn.softmax(shift)
+    shares = jnp.maximum(jax.nn.softmax(shift), TINY)
     others = jnp.where(mine, 0.0, shares / jnp.maximum(1 - shares, LEAST))
     total = others.sum()
     return weight - total * (jax.nn.logsumexp(drift, b=others) - jnp.log(total))

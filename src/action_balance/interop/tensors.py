@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from action_balance.core.candidates import LEAST
+from action_balance.core.candidates import LEAST, TINY
 from action_balance.errors import UserError
 
 
@@ -67,7 +67,7 @@ def candidate_log_weight(shift: Any, drift: Any, chosen: Any) -> Any:
     Returns:
         One number per action, (...).
     """
-    mine, shares = chosen[..., None], shift.softmax(-1)
+    mine, shares = chosen[..., None], shift.softmax(-1).clamp(min=TINY)
     weight = shift.gather(-1, mine)[..., 0] + math.log(shift.shape[-1]) - shift.logsumexp(-1)
     others = (shares / (1 - shares).clamp(min=LEAST)).scatter(-1, mine, 0.0)
     total = others.sum(-1)
