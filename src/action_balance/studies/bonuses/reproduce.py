@@ -19,7 +19,7 @@ from action_balance.web.format import as_float, listed
 
 
 def _belongs(name: str, config: TrainConfig) -> bool:
-    return Condition.of(name).is_known and config.env.engine == "device"
+    return Condition.of(name).is_known and config.env == WORLDS[Condition.of(name).world].env
 
 
 def _analyse(
