@@ -126,7 +126,7 @@ WORLDS = {
     "deep-sea-30": StudyWorld("deep sea 30", env_config("deep-sea", size=30), steps=300_000),
     "deep-sea-40": StudyWorld("deep sea 40", env_config("deep-sea", size=40), steps=400_000),
     "car-continuous": StudyWorld(
-        "MountainCar with continuous actions",
+        "continuous MountainCar",
         env_config("gymnax:MountainCarContinuous-v0"),
         steps=131_072,
         threshold=90.0,
