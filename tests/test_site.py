@@ -42,7 +42,7 @@ def test_no_page_makes_a_request_to_other_hosts(site: Path) -> None:
 
 def test_formulas_and_figures_are_part_of_the_page(site: Path) -> None:
     method = (site / "method.html").read_text()
-    assert method.count('<div class="formula"><math') == 9
+    assert method.count('<div class="formula"><math') == 12
     assert method.count("<svg xmlns:xlink") == 5
     assert "arithmatex" not in method
     assert "var(--action-balance-rnd, #c04a0a)" in method  # follows the theme

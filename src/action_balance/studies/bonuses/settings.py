@@ -244,7 +244,7 @@ class Setup:
         algorithm, exploration = start.algorithm, start.exploration
         if algorithm.minibatch_of == "environments":  # of which a minibatch has whole ones
             algorithm = replace(algorithm, minibatches=min(algorithm.minibatches, envs))
-        if preset not in KINDS and self.action in ACTION_BONUSES:  # of candidates, whose bonuses differ by little
+        if preset == "classic" and self.action in ACTION_BONUSES:  # of candidates, whose bonuses differ by little
             exploration = replace(exploration, action_coef=AUTO, action_coef_start=0.3, normalize="standard")
         if coefficient is not None:
             coefs = {name: getattr(coefficient, name) for name in ("action_coef", "action_coef_end")}
